@@ -1,0 +1,251 @@
+r"""The exact posterior from the answers themselves: a growing, windowed Cholesky factor.
+
+Equations 1-2 in the space of answers. The Gram matrix of kept answers,
+:math:`\tilde K_{ij} = s^2 k(x_i, x_j) k(t_i, t_j)`, does not change because time passes, so an
+answer appends one row to the factor, O(n^2), and a skipped round costs nothing. Serves every
+space, and every kernel in time.
+
+Kept is :math:`W = L^{-1}` where :math:`L L^T = \tilde K + \sigma^2 I`: then a posterior is two
+matrix products and no solve. Names and shapes: ``X`` (n, d), ``times`` (n,), ``W`` (n, n) lower,
+``z`` (n,) is :math:`L^{-1}(y - m)`, a cross-covariance ``k`` is (q, n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from midrun.belief.forgetting import Forgetting, forward_lag
+from midrun.belief.kernels import Array, Kernel
+from midrun.belief.packing import pack, unpack
+from midrun.belief.posterior import Point, Points
+from midrun.belief.prior import JITTER, Parameters
+
+CAP = 512  # most answers kept; the oldest quarter goes when it is reached
+FADED = 1e-12  # answers whose correlation with now is below this are dropped
+BATCH = 32  # faded answers dropped at once: a drop costs a new factor
+
+
+@dataclass
+class Dropped:
+    """What the window cost: change of the posterior at the kept points, measured at each drop.
+
+    It only fades afterwards. ``mean`` and ``std`` are the largest changes seen, in reward units.
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    std: float = 0.0
+
+
+@dataclass(frozen=True)
+class ProcessPosterior:
+    """A frozen view of a :class:`Process` at one round."""
+
+    process: Process
+    fade: Array  # (n,) correlation in time of each answer with the round
+    X: Array  # (n, d)
+    W: Array  # (n, n)
+    z: Array  # (n,)
+
+    @property
+    def prior_std(self) -> float:
+        """Standard deviation of f where nothing is known."""
+        return float(np.sqrt(self.process.parameters.scale))
+
+    @cached_property
+    def remembered(self) -> float:
+        """Largest share of the prior variance that the answers still explain, where asked last."""
+        if not len(self.X):
+            return 0.0
+        v = self._cross(self.X[-8:]) @ self.W.T
+        return float(np.square(v).sum(axis=1).max() / self.process.parameters.scale)
+
+    def _cross(self, X: Array) -> Array:
+        k: Array = self.process.kernel(X, self.X)  # (q, n)
+        k *= self.process.parameters.scale * self.fade
+        return k
+
+    @cached_property
+    def alpha(self) -> Array:
+        """Weights of the mean, K^-1 (y - m), (n,)."""
+        weights: Array = self.z @ self.W
+        return weights
+
+    def marginal(self, points: Points) -> tuple[Array, Array]:
+        """Mean and standard deviation at each point."""
+        return self.marginal_of_rows(self.process.rows(points))
+
+    def marginal_of_rows(self, X: Array) -> tuple[Array, Array]:
+        """The same for rows as the kernel sees them, (q, d)."""
+        v = self._cross(X) @ self.W.T  # (q, n)
+        mean = self.process.parameters.mean + v @ self.z  # eq. 1
+        variance = self.process.parameters.scale - np.einsum("qn,qn->q", v, v)  # eq. 2
+        return mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def covariance(self, points: Points, point: Point) -> Array:
+        """Posterior covariance of each point with one point, eq. 2."""
+        rows, one = self.process.rows(points), self.process.rows(np.asarray(point)[None])
+        prior = self.process.parameters.scale * self.process.kernel(rows, one)[:, 0]
+        v_one = (self._cross(one) @ self.W.T)[0]  # (n,)
+        covariance: Array = prior - self._cross(rows) @ (v_one @ self.W)
+        return covariance
+
+    def correlation(self, points: Points, point: Point) -> Array:
+        """Prior correlation in space of each point with one point."""
+        rows, one = self.process.rows(points), self.process.rows(np.asarray(point)[None])
+        correlation: Array = self.process.kernel(rows, one)[:, 0]
+        return correlation
+
+
+class Process:
+    """Posterior of a drifting function from a window of answers; see the module's text.
+
+    Args:
+        kernel: Correlation in space.
+        forgetting: Correlation in time.
+        parameters: Output scale, noise and mean.
+        features: Given for a finite set: what the kernel sees of each candidate, (m, d); points
+            are then indices. Else points are rows.
+        cap: Most answers kept.
+
+    Example:
+        >>> from midrun.belief.forgetting import Markov
+        >>> kernel = Kernel("se", np.array([0.3]), np.array([False]))
+        >>> process = Process(kernel, Markov(0.5), Parameters(scale=1.0, noise=0.25, mean=0.0))
+        >>> process.observe(np.array([0.0]), 2.0, round=1)
+        >>> mean, std = process.posterior(3).marginal(np.array([[0.0]]))
+        >>> mean.round(3), (std**2).round(3)
+        (array([0.8]), array([0.8]))
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        forgetting: Forgetting,
+        parameters: Parameters,
+        features: Array | None = None,
+        cap: int = CAP,
+    ) -> None:
+        self.kernel = kernel
+        self.forgetting = forgetting
+        self.parameters = parameters
+        self.features = features
+        self.cap = cap
+        self.dropped = Dropped()
+        d = len(kernel.lengthscale)
+        self._X = np.empty((cap, d))
+        self._times = np.empty(cap)
+        self._y = np.empty(cap)
+        self._z = np.empty(cap)
+        self._W = np.zeros((cap, cap))
+        self._n = 0
+        self._base = 0  # answers in the window when the factor was last made anew
+
+    def __len__(self) -> int:
+        """Answers kept."""
+        return self._n
+
+    def rows(self, points: Points) -> Array:
+        """What the kernel sees of some points, (q, d)."""
+        return points if self.features is None else self.features[points]
+
+    @property
+    def _last(self) -> float | None:
+        return float(self._times[self._n - 1]) if self._n else None
+
+    def posterior(self, round: float) -> ProcessPosterior:
+        """The belief at a round not before the last answer."""
+        forward_lag(round, self._last)
+        n = self._n
+        # Appending writes beyond these views, dropping makes new arrays: a posterior stays valid.
+        fade = self.forgetting(round - self._times[:n])
+        return ProcessPosterior(self, fade, self._X[:n], self._W[:n, :n], self._z[:n])
+
+    def observe(self, point: Point, value: float, round: float) -> None:
+        """Condition on an answer: one row of W, O(n^2)."""
+        now = self.posterior(round)
+        self._make_room(now, round)
+        self._append(self.rows(np.asarray(point)[None])[0], float(value), float(round))
+
+    @property
+    def _noise(self) -> float:
+        return max(self.parameters.noise, JITTER * self.parameters.scale)
+
+    def _append(self, x: Array, value: float, round: float) -> None:
+        n = self._n
+        W = self._W[:n, :n]
+        k = self.kernel(x[None], self._X[:n])[0] * self.forgetting(round - self._times[:n])
+        k *= self.parameters.scale
+        row = W @ k  # the new row of L, left of its diagonal
+        pivot = self.parameters.scale + self._noise - row @ row
+        # Exact arithmetic keeps the pivot at or above the noise; rounding must not undercut it.
+        pivot = np.sqrt(max(pivot, self._noise))
+        self._W[n, :n] = -(row @ W) / pivot
+        self._W[n, n] = 1.0 / pivot
+        self._z[n] = (value - self.parameters.mean - row @ self._z[:n]) / pivot
+        self._X[n], self._times[n], self._y[n] = x, round, value
+        self._n += 1
+
+    def _make_room(self, now: ProcessPosterior, round: float) -> None:
+        """Drop answers that have faded, and the oldest quarter when the window is full."""
+        n = self._n
+        gone = int(np.count_nonzero(now.fade < FADED))  # times increase: these are the first
+        if n == self.cap:
+            gone = max(gone, n // 4)
+        elif gone < BATCH:
+            return
+        X, times, y = self._X[gone:n], self._times[gone:n], self._y[gone:n]
+        before = now.marginal_of_rows(X)
+        self._refactor(X, times, y)
+        after = self.posterior(round).marginal_of_rows(X)
+        self.dropped.count += gone
+        if len(X):
+            self.dropped.mean = max(self.dropped.mean, float(np.abs(after[0] - before[0]).max()))
+            self.dropped.std = max(self.dropped.std, float(np.abs(after[1] - before[1]).max()))
+
+    def _refactor(self, X: Array, times: Array, y: Array) -> None:
+        n = len(X)
+        gram = self.parameters.scale * self.kernel(X, X)
+        gram *= self.forgetting(times[:, None] - times[None, :])
+        gram[np.diag_indices(n)] += self._noise
+        try:
+            L = cholesky(gram, lower=True)
+        except LinAlgError as error:
+            raise LinAlgError(
+                f"the Gram matrix of {n} answers is not positive definite with "
+                f"noise={self.parameters.noise:g}. Answers at (nearly) the same point and round "
+                "need noise: give the belief a larger `noise`, or leave it out to have it learned."
+            ) from error
+        for name in ("_X", "_times", "_y", "_z", "_W"):
+            setattr(self, name, np.zeros_like(getattr(self, name)))
+        self._W[:n, :n] = solve_triangular(L, np.eye(n), lower=True)
+        self._z[:n] = self._W[:n, :n] @ (y - self.parameters.mean)
+        self._X[:n], self._times[:n], self._y[:n] = X, times, y
+        self._n = self._base = n
+
+    def state_dict(self) -> dict[str, Any]:
+        """The answers kept; the factor follows from them by the same steps, bit for bit."""
+        n = self._n
+        return {
+            "n": n,
+            "base": self._base,
+            "X": pack(self._X[:n]),
+            "times": pack(self._times[:n]),
+            "y": pack(self._y[:n]),
+            "dropped": asdict(self.dropped),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state of :meth:`state_dict`."""
+        n, base = int(state["n"]), int(state["base"])
+        X = unpack(state["X"], (n, self._X.shape[1]))
+        times, y = unpack(state["times"], (n,)), unpack(state["y"], (n,))
+        self.dropped = Dropped(**state["dropped"])
+        self._refactor(X[:base], times[:base], y[:base])
+        for i in range(base, n):
+            self._append(X[i], y[i], times[i])

@@ -1,0 +1,102 @@
+"""Where a surface is searched: its best point, with ties broken by chance, and its other modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from midrun.belief.kernels import Array
+from midrun.belief.posterior import Point, Points
+from midrun.choice.neighbours import Edges, edges_of, local_optima
+
+Surface: TypeAlias = Callable[[Points], Array]  # points (n,) or (n, d) -> values (n,)
+
+
+class Optima(Protocol):
+    """What a search found."""
+
+    @property
+    def point(self) -> Point:
+        """The global maximum."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """Its value."""
+        ...
+
+    @property
+    def modes(self) -> Points:
+        """All local maxima, the global one among them."""
+        ...
+
+
+class Domain(Protocol):
+    """A set of points with a search over it."""
+
+    @property
+    def size(self) -> int | None:
+        """Number of points, None if it is not finite."""
+        ...
+
+    @property
+    def cover(self) -> Points:
+        """Points that stand for the whole domain: all of a finite set."""
+        ...
+
+    def search(self, surface: Surface, rng: np.random.Generator) -> Optima:
+        """Optima of a surface; ties for the best are broken by ``rng``."""
+        ...
+
+
+@dataclass(frozen=True)
+class FiniteOptima:
+    """Optima among candidates; the modes are looked for when first asked for."""
+
+    point: int
+    value: float
+    values: Array  # (m,)
+    edges: Edges | None
+
+    @cached_property
+    def modes(self) -> Points:
+        """Candidates that no neighbour beats; every arm when arms have no neighbours."""
+        if self.edges is None:
+            return np.arange(len(self.values))
+        return local_optima(self.values, self.edges)
+
+
+class Finite:
+    """Candidates, by index.
+
+    Args:
+        features: One row per candidate, (m, d).
+        categorical: Which columns are unordered, (d,).
+        independent: Arms without neighbours: each is a mode of its own.
+
+    Example:
+        >>> domain = Finite(np.linspace(0, 1, 5)[:, None], np.array([False]))
+        >>> surface = lambda index: np.array([3.0, 1.0, 2.0, 0.0, 1.0])[index]
+        >>> found = domain.search(surface, np.random.default_rng(0))
+        >>> found.point, found.value, found.modes
+        (0, 3.0, array([0, 2, 4]))
+    """
+
+    def __init__(
+        self, features: Array, categorical: npt.NDArray[np.bool_], *, independent: bool = False
+    ) -> None:
+        self.cover: npt.NDArray[np.intp] = np.arange(len(features))
+        self.size = len(features)
+        self._edges: Edges | None = None if independent else edges_of(features, categorical)
+
+    def search(self, surface: Surface, rng: np.random.Generator) -> FiniteOptima:
+        """The best candidate and, if asked for, the other modes."""
+        values = surface(self.cover)
+        best = np.flatnonzero(values == values.max())
+        point = int(best[0] if len(best) == 1 else rng.choice(best))
+        return FiniteOptima(point, float(values[point]), values, self._edges)

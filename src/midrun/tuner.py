@@ -1,0 +1,349 @@
+"""Algorithm 1 of the paper: ask and tell.
+
+Line numbers in comments are those of the paper's algorithm box; NOTATION.md lists the names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from midrun.belief.build import finite_model
+from midrun.belief.kernels import Array
+from midrun.belief.posterior import Model, Points, Posterior
+from midrun.belief.prior import Belief
+from midrun.candidates import Candidates
+from midrun.checks import number, one_of, protocol
+from midrun.choice.acquisition import UCB, Acquisition, Mean, Setting
+from midrun.choice.beta import LogBeta
+from midrun.choice.domain import Finite, Surface
+from midrun.history import Decision, History
+from midrun.query.confidence import Confidence
+from midrun.query.rule import QueryRule, Situation
+from midrun.settings import describe, reading, rebuild
+
+SCHEMA = 1
+
+
+class Tuner:
+    """Chooses hyperparameters round by round, and says in which rounds to evaluate.
+
+    Args:
+        candidates: A list of dicts, or an array (m, d), of the settings to choose from.
+        belief: The Gaussian process behind it.
+        choice: Which point to try: ``UCB(beta)`` by default, ``EI()``, ``PI()`` or ``Mean()``.
+        query: Which rounds to observe: ``Confidence(0.9)`` by default.
+        direction: ``"maximize"`` or ``"minimize"`` the reward.
+        on_skip: In a round that is not observed play the best known setting (``"exploit"``), or
+            the acquisition's choice as the paper does (``"explore"``).
+        seed: Of the tuner's own generator; None draws one from the system.
+
+    Example:
+        >>> tuner = Tuner(candidates=[{"lr": 0.1}, {"lr": 0.01}], seed=0)
+        >>> for _ in range(20):
+        ...     decision = tuner.ask()
+        ...     if decision.query:
+        ...         tuner.tell(decision, reward=1.0 if decision.params["lr"] == 0.1 else 0.0)
+        >>> tuner.best()
+        {'lr': 0.1}
+    """
+
+    def __init__(
+        self,
+        *,
+        candidates: Candidates | Sequence[Mapping[str, Any]] | npt.ArrayLike,
+        belief: Belief | None = None,
+        choice: Acquisition | None = None,
+        query: QueryRule | None = None,
+        direction: str = "maximize",
+        on_skip: str = "exploit",
+        seed: int | None = None,
+    ) -> None:
+        self._belief = protocol("belief", Belief() if belief is None else belief, "lengthscales")
+        self._choice = protocol("choice", UCB() if choice is None else choice, "score")
+        self._query = protocol("query", Confidence() if query is None else query, "decide")
+        self._direction = one_of("direction", direction, ("maximize", "minimize"))
+        self._sign = 1.0 if direction == "maximize" else -1.0
+        self._on_skip = one_of("on_skip", on_skip, ("exploit", "explore"))
+        self._set = candidates if isinstance(candidates, Candidates) else Candidates(candidates)
+        self._domain = Finite(
+            self._set.features,
+            self._set.categorical,
+            independent=self._belief.kernel == "independent",
+        )
+        self._model = self._new_model()
+        self._rng = np.random.default_rng(seed)
+        self._run = uuid.uuid4().hex
+        self._again = False  # the last decision is to be handed out once more
+        self._warned = False
+        self.history = History(self._set.decode)
+
+    def ask(self, round: float | None = None) -> Decision:
+        """Begin a round: choose the setting, and decide whether to observe it.
+
+        Args:
+            round: Its number or time, larger than the last one's; the next whole number if None.
+        """
+        if self._hand_out_again(round):
+            return self._decision(len(self.history) - 1)
+        t = self._next_round(round)
+        posterior = self._model.posterior(t)
+        surface = self._surface(posterior, self._choice)
+        optima = self._domain.search(surface, self._rng)  # line 3
+        situation = Situation(
+            t=len(self.history) + 1,
+            posterior=posterior,
+            optima=optima,
+            cover=self._domain.cover,
+            beta=self._beta,
+            rng=self._rng,
+        )
+        verdict = self._query.decide(situation)  # line 4
+        point = optima.point
+        if not verdict.query and self._on_skip == "exploit":
+            point = self._domain.search(self._surface(posterior, Mean()), self._rng).point
+        mean, std = posterior.marginal(np.asarray(point)[None])
+        played = (self._sign * float(mean[0]), float(std[0]))
+        self.history.append(t, point, verdict, *played, optima.value)
+        return self._decision(len(self.history) - 1)
+
+    def tell(
+        self,
+        decision: Decision,
+        reward: float | None = None,
+        *,
+        metric: float | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Report what a round gave; lines 5-7.
+
+        A round may be told although no query was asked for, and need not be told although one
+        was. A reward that is not finite is recorded as failed, and the round counts as unobserved.
+
+        Args:
+            decision: The decision of that round.
+            reward: The reward f_t(x_t), with noise.
+            metric: The same by the name of a validation metric; give one of the two.
+            seconds: What the evaluation took, for the record.
+        """
+        value = _the_one(reward, metric)
+        cost = None if seconds is None else number("seconds", seconds, "its cost", low=0.0)
+        i = self._row_to_tell(decision)
+        if math.isfinite(value):
+            self._model.observe(self.history.point(i), self._sign * value, decision.round)
+        self.history.settle(i, value, cost)
+        if not math.isfinite(value) and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"round {decision.round} was told {value}: it is recorded as failed and counts as "
+                "unobserved, as will any later one (this is said once).",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def predict(self, params: Any = None, round: float | None = None) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of f, in the user's units.
+
+        Args:
+            params: A list of dicts, an array (n, d) of candidates, or their indices; all if None.
+            round: When; the round after the last one begun if None.
+        """
+        t = self._upcoming if round is None else number("round", round, "when to predict")
+        points = self._domain.cover if params is None else self._set.find(params)
+        mean, std = self._model.posterior(t).marginal(points)
+        return self._sign * mean, std
+
+    def best(self) -> dict[str, Any]:
+        """The setting with the best posterior mean now."""
+        mean = self._surface(self._model.posterior(self._upcoming), Mean())
+        return self._set.decode(self._domain.search(mean, np.random.default_rng(0)).point)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that later decisions depend on, as plain JSON types."""
+        return {
+            "schema": SCHEMA,
+            "run": self._run,
+            "candidates": self._set.to_dict(),
+            "belief": describe(self._belief),
+            "choice": describe(self._choice),
+            "query": describe(self._query),
+            "direction": self._direction,
+            "on_skip": self._on_skip,
+            "warned": self._warned,
+            "rng": self._rng.bit_generator.state,
+            "history": self.history.to_dict(),
+            "model": self._model.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state: the next decisions are equal to the last bit.
+
+        The last decision, if it was not told, is handed out again by the next ``ask``: its round
+        was not finished. ``choice``, ``query`` and ``on_skip`` stay this tuner's own.
+        """
+        with reading(state, SCHEMA):
+            difference = self._set.difference(Candidates.from_dict(state["candidates"]))
+            if difference is not None:
+                raise ValueError(f"the state is of a tuner with other candidates: {difference}.")
+            for name, mine in (("belief", describe(self._belief)), ("direction", self._direction)):
+                if state[name] != mine:
+                    raise ValueError(
+                        f"the state is of a tuner with another `{name}`: {state[name]}, not {mine}."
+                    )
+            history, model = History(self._set.decode), self._new_model()
+            history.load_dict(state["history"])
+            model.load_state_dict(state["model"])
+            run, warned, rng = state["run"], state["warned"], state["rng"]
+        self._rng.bit_generator.state = rng
+        self._run, self._warned, self.history, self._model = run, warned, history, model
+        self._again = len(history) > 0 and not history.told(len(history) - 1)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> Tuner:
+        """The tuner that a state was taken of."""
+        with reading(state, SCHEMA):
+            tuner = cls(
+                candidates=Candidates.from_dict(state["candidates"]),
+                belief=rebuild(state["belief"]),
+                choice=rebuild(state["choice"]),
+                query=rebuild(state["query"]),
+                direction=state["direction"],
+                on_skip=state["on_skip"],
+            )
+        tuner.load_state_dict(state)
+        return tuner
+
+    def _new_model(self) -> Model:
+        return finite_model(self._belief, self._set.features, self._set.categorical)
+
+    @property
+    def _beta(self) -> float | None:
+        """Weight of the variance in the round about to begin, if the choice is UCB."""
+        if not isinstance(self._choice, UCB):
+            return None
+        return self._choice.beta(len(self.history) + 1, self._domain.size)
+
+    def _surface(self, posterior: Posterior, choice: Acquisition) -> Surface:
+        """The acquisition as a function of points."""
+        setting = Setting(
+            t=len(self.history) + 1,
+            size=self._domain.size,
+            scale=posterior.prior_std,
+            incumbent=lambda: float(posterior.marginal(self._domain.cover)[0].max()),
+        )
+
+        def score(points: Points) -> Array:
+            return choice.score(*posterior.marginal(points), setting)
+
+        return score
+
+    @property
+    def _last(self) -> float:
+        return self.history.round(len(self.history) - 1) if len(self.history) else 0
+
+    @property
+    def _upcoming(self) -> float:
+        """The whole number after the last round begun."""
+        return math.floor(self._last) + 1
+
+    def _hand_out_again(self, round: float | None) -> bool:
+        """Whether the last decision was left unfinished by the process that got it."""
+        again, self._again = self._again, False
+        return again and (round is None or round == self._last)
+
+    def _next_round(self, round: float | None) -> float:
+        if round is None:
+            return self._upcoming
+        t = number("round", round, "the number or time of the round that begins")
+        if len(self.history) and t <= self._last:
+            raise ValueError(
+                f"`round` must be larger than the last one, {self._last}, but got {round!r}. "
+                "Rounds move forward; to go back, load an earlier state."
+            )
+        return t
+
+    def _decision(self, i: int) -> Decision:
+        record = self.history[i]
+        return Decision(
+            record.round, record.params, record.query, record.reason, record.index, self._run
+        )
+
+    def _row_to_tell(self, decision: Decision) -> int:
+        """The row of a decision that may still be told."""
+        if not isinstance(decision, Decision):
+            raise TypeError(f"`decision` must be what `ask` returned, but got {decision!r}.")
+        if decision.run != self._run:
+            raise ValueError(
+                f"the decision of round {decision.round} is of another tuner; tell it to that one."
+            )
+        i = self.history.find(decision.round)
+        if i is None or self.history[i].params != decision.params:
+            raise ValueError(
+                f"this tuner has not handed out {decision.params} in round {decision.round}; after "
+                "loading an earlier state, ask again."
+            )
+        if self.history.told(i):
+            raise ValueError(f"round {decision.round} was already told; a round is told once.")
+        if self.history.last_told is not None and decision.round < self.history.last_told:
+            raise ValueError(
+                f"round {decision.round} is told too late: round {self.history.last_told} was told "
+                "before, and answers are taken in the order of their rounds."
+            )
+        return i
+
+
+def _the_one(reward: float | None, metric: float | None) -> float:
+    """What was told; exactly one of the two, and a number (NaN and infinities are failures)."""
+    if (reward is None) == (metric is None):
+        raise ValueError(
+            f"tell either `reward` or `metric`, but got {reward=} and {metric=}. A failed "
+            "evaluation is told as float('nan')."
+        )
+    name, value = ("reward", reward) if metric is None else ("metric", metric)
+    try:
+        return float(value)  # type: ignore[arg-type]  # 0-d arrays and tensors too
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`{name}` must be a number, but got {value!r} of type {type(value).__name__}."
+        ) from error
+
+
+def ce_gp_ucb(
+    candidates: Sequence[Mapping[str, Any]] | npt.ArrayLike,
+    kappa: float,
+    epsilon: float,
+    **options: Any,
+) -> Tuner:
+    """CE-GP-UCB, Algorithm 1 to the letter: for reproduction.
+
+    The acquisition's choice is played whether or not it is observed, beta_t = 0.8 ln(4 t), and
+    the rivals are the local optima of the upper confidence bound.
+
+    Args:
+        candidates: What may be chosen.
+        kappa: The confidence threshold.
+        epsilon: The forgetting rate.
+        options: For :class:`Tuner`; the forgetting of ``belief`` is replaced by ``epsilon``.
+
+    Example:
+        >>> tuner = ce_gp_ucb(np.linspace(0, 1, 50)[:, None], kappa=0.9, epsilon=0.03, seed=1)
+        >>> tuner.ask().reason.words
+        'query: nothing is known yet'
+    """
+    fixed: dict[str, Any] = {
+        "belief": dataclasses.replace(options.pop("belief", None) or Belief(), forgetting=epsilon),
+        "choice": UCB(LogBeta(0.8, 4.0)),
+        "query": Confidence(kappa),
+        "on_skip": "explore",
+    }
+    clash = sorted((set(fixed) - {"belief"}) & set(options))
+    if clash:
+        raise TypeError(f"`ce_gp_ucb` is Algorithm 1 and fixes {clash}; use `Tuner` to vary them.")
+    return Tuner(candidates=candidates, **fixed, **options)
