@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import midrun
 from midrun import demo
-from midrun.cli import MISSING, application
+from midrun.cli import MISSING, application, main
 
 PLAIN = {"TERM": "dumb", "COLUMNS": "100"}  # no colours, whatever the machine asks for
 
@@ -69,7 +69,7 @@ def test_the_printed_table_is_what_compare_measures():
         (row,) = (line for line in result.output.splitlines() if score.rule in line)
         error = score.average.std(ddof=1) / np.sqrt(3)
         assert f"{score.average.mean():.3f} ± {error:.3f}" in row
-        assert row.endswith(f"{score.queries:.0f} {100 * score.saved:7.0f} %  ")
+        assert row.split()[-3:] == [f"{score.queries:.0f}", f"{100 * score.saved:.0f}", "%"]
 
 
 @pytest.mark.parametrize("value", ["1", "1.5", "-0.1", "nan"])
@@ -132,11 +132,13 @@ def test_without_typer_or_rich_the_command_says_what_to_install(package):
     assert "pip install 'midrun[cli]'" in MISSING
 
 
-def test_a_missing_module_of_another_kind_is_not_blamed_on_the_extra():
-    done = main_without("midrun.demo")
-    assert done.returncode == 1
-    assert MISSING not in done.stderr
-    assert "midrun.demo" in done.stderr
+def test_another_missing_module_is_not_blamed_on_the_extra(monkeypatch):
+    def broken():
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr("midrun.cli.application", broken)
+    with pytest.raises(ModuleNotFoundError, match="numpy"):
+        main()
 
 
 # -------------------------------------------------------------------------------------- the data

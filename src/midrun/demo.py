@@ -258,9 +258,10 @@ def table(scores: Sequence[Score], plus_minus: str = "±") -> Table:
     """What each rule paid and lost, the first one being the measure."""
     worlds, rounds = scores[0].regret.shape
     result = Table(box=box.SIMPLE_HEAD, title=f"{worlds} fresh worlds of {rounds} rounds")
-    result.add_column("rule", no_wrap=True)
-    for heading in ("regret per round", "against always", "queries", "saved"):
-        result.add_column(heading, justify="right")
+    result.add_column("rule")
+    for heading, least in (("regret per round", 13), ("against always", 14), ("queries", 7)):
+        result.add_column(heading, justify="right", min_width=least)
+    result.add_column("saved", justify="right", min_width=5)
     for score in scores:
         mean, error = mean_and_error(score.average)
         change, change_error = mean_and_error(score.average - scores[0].average)

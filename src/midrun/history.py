@@ -73,7 +73,7 @@ class History(Sequence[Record]):
         self._width = width
         self._number = {name: array("d") for name in _NUMBERS}
         self._points = array("d" if width else "q")
-        self._rivals = array("d" if width else "q")
+        self._rivals: array[Any] = array("d" if width else "q")
         self._query = bytearray()
         self._told = bytearray()
         self._kind: list[str] = []  # a few words shared by all rows

@@ -126,7 +126,7 @@ class Space:
             array([[0.2, 0.5],
                    [1. , 1. ]])
         """
-        return self._units(self._positions(U))
+        return self.units(self.positions(U))
 
     def decode(self, u: ArrayLike) -> dict[str, Scalar]:
         """Plain Python values of a unit vector, constants included, in the user's order.
@@ -141,7 +141,7 @@ class Space:
             >>> Space({"layers": (1, 8), "amp": True}).decode([1.0])
             {'layers': 8, 'amp': True}
         """
-        x = self._positions(u)
+        x = self.positions(u)
         if x.ndim != 1:
             raise ValueError(f"`u` must have shape ({self.d},), but got {x.shape}. Decode by row.")
         positions = dict(zip(self.names, x.tolist(), strict=True))
@@ -177,7 +177,7 @@ class Space:
                 f"parameter {missing[0]!r}: a value must be given for each parameter to tune, but "
                 f"got {params!r}. Missing: {', '.join(missing)}."
             )
-        return self._units(np.array([positions[name] for name in self.names], dtype=np.float64))
+        return self.units(np.array([positions[name] for name in self.names], dtype=np.float64))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, of which `from_dict` makes an equal space.
@@ -247,7 +247,8 @@ class Space:
                 space.add(to_configspace(name, spec))
         return space
 
-    def _positions(self, U: ArrayLike) -> Array:
+    def positions(self, U: ArrayLike) -> Array:
+        """Where unit vectors (..., d) stand: a level 0, 1, ... or, if continuous, u itself."""
         u = np.array(U, dtype=np.float64)
         if u.shape[-1:] != (self.d,) or np.isnan(u).any():
             raise ValueError(
@@ -264,7 +265,8 @@ class Space:
             x[..., self._logs] = below + (v * v > below * (below + 1.0)) - self._low
         return np.where(self.levels > 0, x, u)
 
-    def _units(self, x: Array) -> Array:
+    def units(self, x: Array) -> Array:
+        """The inverse of :meth:`positions` on levels that exist."""
         u: Array = x / self._last
         if self._logs.size:
             log_value = np.log(self._low + x[..., self._logs])

@@ -14,56 +14,43 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
-Profile: TypeAlias = Callable[[Array], Array]
+Profile: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
 
-def _se(r2: Array) -> Array:
+def _se(r2: Array) -> tuple[Array, Array]:
     r""":math:`\exp(-r^2 / 2)`."""
-    return np.exp(-0.5 * r2)
+    value = np.exp(-0.5 * r2)
+    return value, -0.5 * value
 
 
-def _se_slope(r2: Array) -> Array:
-    return -0.5 * np.exp(-0.5 * r2)
-
-
-def _matern12(r2: Array) -> Array:
-    r""":math:`\exp(-r)`."""
-    return np.exp(-np.sqrt(r2))
-
-
-def _matern12_slope(r2: Array) -> Array:
-    # Unbounded at r = 0, where the kernel has a cusp; zero there is the mean of both sides.
+def _matern12(r2: Array) -> tuple[Array, Array]:
+    r""":math:`\exp(-r)`; its slope has no bound at the cusp r = 0, where both sides average to 0."""
     r = np.sqrt(r2)
-    return np.where(r > 0, -0.5 * np.exp(-r) / np.where(r > 0, r, 1.0), 0.0)
+    value = np.exp(-r)
+    return value, np.divide(-0.5 * value, r, out=np.zeros_like(r), where=r > 0)
 
 
-def _matern32(r2: Array) -> Array:
+def _matern32(r2: Array) -> tuple[Array, Array]:
     r""":math:`(1 + a) e^{-a}` with :math:`a = \sqrt{3} r`."""
     a = np.sqrt(3.0 * r2)
-    return (1.0 + a) * np.exp(-a)
+    e = np.exp(-a)
+    return (1.0 + a) * e, -1.5 * e
 
 
-def _matern32_slope(r2: Array) -> Array:
-    return -1.5 * np.exp(-np.sqrt(3.0 * r2))
-
-
-def _matern52(r2: Array) -> Array:
+def _matern52(r2: Array) -> tuple[Array, Array]:
     r""":math:`(1 + a + a^2/3) e^{-a}` with :math:`a = \sqrt{5} r`."""
     a = np.sqrt(5.0 * r2)
-    return (1.0 + a + a * a / 3.0) * np.exp(-a)
+    e = np.exp(-a)
+    slope = (1.0 + a) * e
+    return slope + (5.0 / 3.0) * r2 * e, (-5.0 / 6.0) * slope
 
 
-def _matern52_slope(r2: Array) -> Array:
-    a = np.sqrt(5.0 * r2)
-    return -(5.0 / 6.0) * (1.0 + a) * np.exp(-a)
-
-
-# name -> (profile in r^2, its derivative by r^2)
-PROFILES: dict[str, tuple[Profile, Profile]] = {
-    "se": (_se, _se_slope),
-    "matern12": (_matern12, _matern12_slope),
-    "matern32": (_matern32, _matern32_slope),
-    "matern52": (_matern52, _matern52_slope),
+# name -> the profile in r^2 and its derivative by r^2
+PROFILES: dict[str, Profile] = {
+    "se": _se,
+    "matern12": _matern12,
+    "matern32": _matern32,
+    "matern52": _matern52,
 }
 KERNELS = (*PROFILES, "independent")
 
@@ -97,7 +84,7 @@ class Kernel:
         """Correlation of each row of ``X`` with each row of ``Z``, shape (n, m)."""
         if self.name == "independent":
             return np.all(X[:, None, :] == Z[None, :, :], axis=2).astype(np.float64)
-        value = PROFILES[self.name][0](self._squared_distance(X, Z))
+        value = PROFILES[self.name](self._squared_distance(X, Z))[0]
         return value if not self.categorical.any() else value * self._hamming(X, Z)
 
     def with_slope(self, X: Array, Z: Array) -> tuple[Array, Array]:
@@ -106,9 +93,14 @@ class Kernel:
         The gradient by a numeric :math:`x_j` is
         :math:`2 (x_j - z_j) / \ell_j^2` times the second array.
         """
-        r2 = self._squared_distance(X, Z)
-        profile, slope = PROFILES[self.name]
-        value, factor = profile(r2), slope(r2)
+        # One matrix product for the distances: a few digits fewer than _squared_distance.
+        numeric = ~self.categorical
+        A, B = (M[:, numeric] / self.lengthscale[numeric] for M in (X, Z))
+        r2 = A @ B.T
+        r2 *= -2.0
+        r2 += np.einsum("nd,nd->n", A, A)[:, None]
+        r2 += np.einsum("nd,nd->n", B, B)
+        value, factor = PROFILES[self.name](np.maximum(r2, 0.0, out=r2))
         if self.categorical.any():
             hamming = self._hamming(X, Z)
             value, factor = value * hamming, factor * hamming

@@ -5,9 +5,10 @@ Equations 1-2 in the space of answers. The Gram matrix of kept answers,
 answer appends one row to the factor, O(n^2), and a skipped round costs nothing. Serves every
 space, and every kernel in time.
 
-Kept is :math:`W = L^{-1}` where :math:`L L^T = \tilde K + \sigma^2 I`: then a posterior is two
-matrix products and no solve. Names and shapes: ``X`` (n, d), ``times`` (n,), ``W`` (n, n) lower,
-``z`` (n,) is :math:`L^{-1}(y - m)`, a cross-covariance ``k`` is (q, n).
+Kept are :math:`W = L^{-1}`, where :math:`L L^T = \tilde K + \sigma^2 I`, and the precision
+:math:`P = W^T W`: then a posterior is matrix products and no solve. Names and shapes: ``X`` (n, d),
+``times`` (n,), ``W`` (n, n) lower, ``P`` (n, n), ``z`` (n,) is :math:`L^{-1}(y - m)`, a
+cross-covariance ``k`` is (q, n).
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class ProcessPosterior:
     fade: Array  # (n,) correlation in time of each answer with the round
     X: Array  # (n, d)
     W: Array  # (n, n)
+    P: Array  # (n, n)
     z: Array  # (n,)
 
     @property
@@ -86,6 +88,40 @@ class ProcessPosterior:
         mean = self.process.parameters.mean + v @ self.z  # eq. 1
         variance = self.process.parameters.scale - np.einsum("qn,qn->q", v, v)  # eq. 2
         return mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean and std at rows (q, d), and their gradients by the row, each (q, d).
+
+        Through the precision: half the work of :meth:`marginal`, and a few digits fewer.
+        """
+        process = self.process
+        scale = process.parameters.scale
+        k, slope = process.kernel.with_slope(X, self.X)  # (q, n)
+        k *= scale * self.fade
+        slope *= 2.0 * scale * self.fade
+        w = k @ self.P  # (q, n)
+        mean = process.parameters.mean + k @ self.alpha
+        floor = 1e-12 * scale  # rounding may not make the slope of a root infinite
+        std = np.sqrt(np.maximum(scale - np.einsum("qn,qn->q", k, w), floor))
+        dmean = self._pull(X, slope * self.alpha)
+        dvariance = self._pull(X, slope * w)
+        dvariance *= -2.0
+        return mean, std, dmean, dvariance / (2.0 * std[:, None])
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """The mean alone, O(n) a row: (q,) and (q, d)."""
+        process = self.process
+        k, slope = process.kernel.with_slope(X, self.X)
+        weight = process.parameters.scale * self.fade * self.alpha
+        return process.parameters.mean + k @ weight, self._pull(X, 2.0 * slope * weight)
+
+    def _pull(self, X: Array, weight: Array) -> Array:
+        """sum_i weight_qi (x_qj - X_ij) / l_j^2, zero for categories, (q, d)."""
+        kernel = self.process.kernel
+        pull = weight.sum(axis=1)[:, None] * X - weight @ self.X
+        pull /= kernel.lengthscale**2
+        pull[:, kernel.categorical] = 0.0
+        return pull
 
     def covariance(self, points: Points, point: Point) -> Array:
         """Posterior covariance of each point with one point, eq. 2."""
@@ -143,6 +179,7 @@ class Process:
         self._y = np.empty(cap)
         self._z = np.empty(cap)
         self._W = np.zeros((cap, cap))
+        self._P: Array = np.zeros((0, 0))
         self._n = 0
         self._base = 0  # answers in the window when the factor was last made anew
 
@@ -164,7 +201,9 @@ class Process:
         n = self._n
         # Appending writes beyond these views, dropping makes new arrays: a posterior stays valid.
         fade = self.forgetting(round - self._times[:n])
-        return ProcessPosterior(self, fade, self._X[:n], self._W[:n, :n], self._z[:n])
+        return ProcessPosterior(
+            self, fade, self._X[:n], self._W[:n, :n], self._P, self._z[:n]
+        )
 
     def observe(self, point: Point, value: float, round: float) -> None:
         """Condition on an answer: one row of W, O(n^2)."""
@@ -187,6 +226,9 @@ class Process:
         pivot = np.sqrt(max(pivot, self._noise))
         self._W[n, :n] = -(row @ W) / pivot
         self._W[n, n] = 1.0 / pivot
+        P = np.outer(self._W[n, : n + 1], self._W[n, : n + 1])
+        P[:n, :n] += self._P
+        self._P = P
         self._z[n] = (value - self.parameters.mean - row @ self._z[:n]) / pivot
         self._X[n], self._times[n], self._y[n] = x, round, value
         self._n += 1
@@ -224,6 +266,7 @@ class Process:
         for name in ("_X", "_times", "_y", "_z", "_W"):
             setattr(self, name, np.zeros_like(getattr(self, name)))
         self._W[:n, :n] = solve_triangular(L, np.eye(n), lower=True)
+        self._P = self._W[:n, :n].T @ self._W[:n, :n]
         self._z[:n] = self._W[:n, :n] @ (y - self.parameters.mean)
         self._X[:n], self._times[:n], self._y[:n] = X, times, y
         self._n = self._base = n
