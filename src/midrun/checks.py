@@ -96,3 +96,23 @@ def protocol(name: str, part: Any, method: str) -> Any:
             f"{type(part).__name__}."
         )
     return part
+
+
+def pair(name: str, value: Any, meaning: str) -> tuple[float, float]:
+    """Two numbers, the first below the second.
+
+    Example:
+        >>> pair("clip", (2, -2), "the bounds on a reward")
+        Traceback (most recent call last):
+        ...
+        ValueError: `clip` must be (low, high) with low < high, got (2, -2): the bounds on a reward.
+    """
+    try:
+        low, high = (number(name, v, meaning) for v in value)
+    except TypeError as error:
+        raise TypeError(f"`{name}` must be (low, high), but got {value!r}: {meaning}.") from error
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be (low, high), but got {value!r}: {meaning}.") from error
+    if low >= high:
+        raise ValueError(f"`{name}` must be (low, high) with low < high, got {value!r}: {meaning}.")
+    return low, high

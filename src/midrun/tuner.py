@@ -10,60 +10,74 @@ import math
 import uuid
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from midrun.belief.build import finite_model
+from midrun.arena import arena_of
 from midrun.belief.kernels import Array
-from midrun.belief.posterior import Model, Points, Posterior
+from midrun.belief.learned import Learned
+from midrun.belief.posterior import Posterior
 from midrun.belief.prior import Belief
 from midrun.candidates import Candidates
-from midrun.checks import number, one_of, protocol
+from midrun.checks import number, one_of, pair, protocol
 from midrun.choice.acquisition import UCB, Acquisition, Mean, Setting
 from midrun.choice.beta import LogBeta
-from midrun.choice.domain import Finite, Surface
+from midrun.choice.domain import Optima
+from midrun.choice.surface import Surface
 from midrun.history import Decision, History
 from midrun.query.confidence import Confidence
 from midrun.query.rule import QueryRule, Situation
 from midrun.settings import describe, reading, rebuild
+from midrun.space import Space
 
 SCHEMA = 1
+WARM = 16  # modes of a search that the next one starts from
 
 
 class Tuner:
     """Chooses hyperparameters round by round, and says in which rounds to evaluate.
 
     Args:
-        candidates: A list of dicts, or an array (m, d), of the settings to choose from.
-        belief: The Gaussian process behind it.
+        space: What may be chosen: a dict in ConfigSpace's shorthand, or a ConfigurationSpace.
+        candidates: In its place, a finite set: a list of dicts, or an array (m, d).
+        belief: The Gaussian process behind it; what it does not give is learned.
         choice: Which point to try: ``UCB(beta)`` by default, ``EI()``, ``PI()`` or ``Mean()``.
         query: Which rounds to observe: ``Confidence(0.9)`` by default.
         direction: ``"maximize"`` or ``"minimize"`` the reward.
         on_skip: In a round that is not observed play the best known setting (``"exploit"``), or
             the acquisition's choice as the paper does (``"explore"``).
+        clip: Bounds on what the belief is told, in the reward's units.
+        max_step: Largest move of any coordinate per round, in the unit cube (candidates: as a
+            share of each column's range); an integer may always move by one.
+        start: The present values, played first.
         seed: Of the tuner's own generator; None draws one from the system.
 
     Example:
-        >>> tuner = Tuner(candidates=[{"lr": 0.1}, {"lr": 0.01}], seed=0)
-        >>> for _ in range(20):
+        >>> tuner = Tuner({"lr": (0.0, 1.0)}, direction="minimize", seed=0)
+        >>> for _ in range(30):
         ...     decision = tuner.ask()
         ...     if decision.query:
-        ...         tuner.tell(decision, reward=1.0 if decision.params["lr"] == 0.1 else 0.0)
-        >>> tuner.best()
-        {'lr': 0.1}
+        ...         tuner.tell(decision, reward=(decision.params["lr"] - 0.7) ** 2)
+        >>> abs(tuner.best()["lr"] - 0.7) < 0.05
+        True
     """
 
     def __init__(
         self,
+        space: Space | Mapping[str, Any] | None = None,
         *,
-        candidates: Candidates | Sequence[Mapping[str, Any]] | npt.ArrayLike,
+        candidates: Candidates | Sequence[Mapping[str, Any]] | npt.ArrayLike | None = None,
         belief: Belief | None = None,
         choice: Acquisition | None = None,
         query: QueryRule | None = None,
         direction: str = "maximize",
         on_skip: str = "exploit",
+        clip: tuple[float, float] | None = None,
+        max_step: float | None = None,
+        start: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
         self._belief = protocol("belief", Belief() if belief is None else belief, "lengthscales")
@@ -72,18 +86,20 @@ class Tuner:
         self._direction = one_of("direction", direction, ("maximize", "minimize"))
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._on_skip = one_of("on_skip", on_skip, ("exploit", "explore"))
-        self._set = candidates if isinstance(candidates, Candidates) else Candidates(candidates)
-        self._domain = Finite(
-            self._set.features,
-            self._set.categorical,
-            independent=self._belief.kernel == "independent",
-        )
-        self._model = self._new_model()
+        self._clip = None if clip is None else pair("clip", clip, "the bounds on a reward")
+        self._max_step = max_step
+        if max_step is not None:
+            number("max_step", max_step, "the largest move in the unit cube", above=0.0, high=1.0)
+        self._arena = arena_of(space, candidates, self._belief)
+        self._start = None if start is None else dict(start)
+        self._start_point = None if start is None else self._arena.encode(start)
+        self._model = self._arena.model()
         self._rng = np.random.default_rng(seed)
         self._run = uuid.uuid4().hex
         self._again = False  # the last decision is to be handed out once more
         self._warned = False
-        self.history = History(self._set.decode)
+        self._warm: dict[str, Any] = {}  # modes of the last searches, to start the next ones from
+        self.history = History(self._arena.decode, self._arena.width)
 
     def ask(self, round: float | None = None) -> Decision:
         """Begin a round: choose the setting, and decide whether to observe it.
@@ -95,20 +111,13 @@ class Tuner:
             return self._decision(len(self.history) - 1)
         t = self._next_round(round)
         posterior = self._model.posterior(t)
-        surface = self._surface(posterior, self._choice)
-        optima = self._domain.search(surface, self._rng)  # line 3
-        situation = Situation(
-            t=len(self.history) + 1,
-            posterior=posterior,
-            optima=optima,
-            cover=self._domain.cover,
-            beta=self._beta,
-            rng=self._rng,
-        )
-        verdict = self._query.decide(situation)  # line 4
+        optima = self._search(posterior, self._choice)  # line 3
+        verdict = self._query.decide(self._situation(posterior, optima))  # line 4
         point = optima.point
-        if not verdict.query and self._on_skip == "exploit":
-            point = self._domain.search(self._surface(posterior, Mean()), self._rng).point
+        if self._start_point is not None and not len(self.history):
+            point = self._start_point
+        elif not verdict.query and self._on_skip == "exploit":
+            point = self._search(posterior, Mean()).point
         mean, std = posterior.marginal(np.asarray(point)[None])
         played = (self._sign * float(mean[0]), float(std[0]))
         self.history.append(t, point, verdict, *played, optima.value)
@@ -137,7 +146,8 @@ class Tuner:
         cost = None if seconds is None else number("seconds", seconds, "its cost", low=0.0)
         i = self._row_to_tell(decision)
         if math.isfinite(value):
-            self._model.observe(self.history.point(i), self._sign * value, decision.round)
+            clipped = value if self._clip is None else min(max(value, self._clip[0]), self._clip[1])
+            self._model.observe(self.history.point(i), self._sign * clipped, decision.round)
         self.history.settle(i, value, cost)
         if not math.isfinite(value) and not self._warned:
             self._warned = True
@@ -152,31 +162,50 @@ class Tuner:
         """Posterior mean and standard deviation of f, in the user's units.
 
         Args:
-            params: A list of dicts, an array (n, d) of candidates, or their indices; all if None.
+            params: A list of dicts; or, of candidates, rows (n, d) or indices, all if None; of a
+                space, rows of the unit cube.
             round: When; the round after the last one begun if None.
         """
         t = self._upcoming if round is None else number("round", round, "when to predict")
-        points = self._domain.cover if params is None else self._set.find(params)
+        points = self._arena.domain.cover if params is None else self._arena.find(params)
         mean, std = self._model.posterior(t).marginal(points)
         return self._sign * mean, std
 
     def best(self) -> dict[str, Any]:
         """The setting with the best posterior mean now."""
-        mean = self._surface(self._model.posterior(self._upcoming), Mean())
-        return self._set.decode(self._domain.search(mean, np.random.default_rng(0)).point)
+        posterior = self._model.posterior(self._upcoming)
+        surface = self._surface(posterior, Mean())
+        rng = np.random.default_rng(0)  # looking does not disturb the run
+        found = self._arena.domain.search(surface, rng, warm=self._warm.get("Mean"))
+        return self._arena.decode(found.point)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The belief's parameters, given or likeliest, in the user's units."""
+        if isinstance(self._model, Learned):
+            learned = self._model.parameters
+            return {**learned, "mean": self._sign * learned["mean"]}
+        names = ("lengthscale", "forgetting", "noise", "scale", "mean")
+        return {name: getattr(self._belief, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
         """All that later decisions depend on, as plain JSON types."""
         return {
             "schema": SCHEMA,
             "run": self._run,
-            "candidates": self._set.to_dict(),
-            "belief": describe(self._belief),
-            "choice": describe(self._choice),
-            "query": describe(self._query),
-            "direction": self._direction,
-            "on_skip": self._on_skip,
+            **self._arena.to_dict(),
+            "settings": {
+                "belief": describe(self._belief),
+                "choice": describe(self._choice),
+                "query": describe(self._query),
+                "direction": self._direction,
+                "on_skip": self._on_skip,
+                "clip": None if self._clip is None else list(self._clip),
+                "max_step": self._max_step,
+                "start": self._start,
+            },
             "warned": self._warned,
+            "warm": {name: np.asarray(modes).tolist() for name, modes in self._warm.items()},
             "rng": self._rng.bit_generator.state,
             "history": self.history.to_dict(),
             "model": self._model.state_dict(),
@@ -186,63 +215,73 @@ class Tuner:
         """Go on from a state: the next decisions are equal to the last bit.
 
         The last decision, if it was not told, is handed out again by the next ``ask``: its round
-        was not finished. ``choice``, ``query`` and ``on_skip`` stay this tuner's own.
+        was not finished. Apart from belief and direction, settings stay this tuner's own.
         """
         with reading(state, SCHEMA):
-            difference = self._set.difference(Candidates.from_dict(state["candidates"]))
+            difference = self._arena.difference(state)
             if difference is not None:
-                raise ValueError(f"the state is of a tuner with other candidates: {difference}.")
+                raise ValueError(f"the state is of a tuner with other settings: {difference}.")
             for name, mine in (("belief", describe(self._belief)), ("direction", self._direction)):
-                if state[name] != mine:
+                theirs = state["settings"][name]
+                if theirs != mine:
                     raise ValueError(
-                        f"the state is of a tuner with another `{name}`: {state[name]}, not {mine}."
+                        f"the state is of a tuner with another `{name}`: {theirs}, not {mine}."
                     )
-            history, model = History(self._set.decode), self._new_model()
+            history = History(self._arena.decode, self._arena.width)
             history.load_dict(state["history"])
+            model = self._arena.model()
             model.load_state_dict(state["model"])
             run, warned, rng = state["run"], state["warned"], state["rng"]
+            warm = {name: np.array(modes) for name, modes in state["warm"].items()}
         self._rng.bit_generator.state = rng
-        self._run, self._warned, self.history, self._model = run, warned, history, model
+        self._run, self._warned, self._warm = run, warned, warm
+        self.history, self._model = history, model
         self._again = len(history) > 0 and not history.told(len(history) - 1)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Tuner:
         """The tuner that a state was taken of."""
         with reading(state, SCHEMA):
-            tuner = cls(
-                candidates=Candidates.from_dict(state["candidates"]),
-                belief=rebuild(state["belief"]),
-                choice=rebuild(state["choice"]),
-                query=rebuild(state["query"]),
-                direction=state["direction"],
-                on_skip=state["on_skip"],
-            )
+            settings = dict(state["settings"])
+            for part in ("belief", "choice", "query"):
+                settings[part] = rebuild(settings[part])
+            if "space" in state:
+                tuner = cls(Space.from_dict(state["space"]), **settings)
+            else:
+                tuner = cls(candidates=Candidates.from_dict(state["candidates"]), **settings)
         tuner.load_state_dict(state)
         return tuner
 
-    def _new_model(self) -> Model:
-        return finite_model(self._belief, self._set.features, self._set.categorical)
-
-    @property
-    def _beta(self) -> float | None:
-        """Weight of the variance in the round about to begin, if the choice is UCB."""
-        if not isinstance(self._choice, UCB):
-            return None
-        return self._choice.beta(len(self.history) + 1, self._domain.size)
+    def _search(self, posterior: Posterior, choice: Acquisition) -> Optima:
+        """Optima of an acquisition, within reach of the last setting played."""
+        within = None
+        if self._max_step is not None and len(self.history):
+            within = self._arena.near(self.history.point(len(self.history) - 1), self._max_step)
+        name = type(choice).__name__
+        optima = self._arena.domain.search(
+            self._surface(posterior, choice), self._rng, warm=self._warm.get(name), within=within
+        )
+        if self._arena.width:
+            self._warm[name] = optima.modes[:WARM]
+        return optima
 
     def _surface(self, posterior: Posterior, choice: Acquisition) -> Surface:
         """The acquisition as a function of points."""
-        setting = Setting(
-            t=len(self.history) + 1,
-            size=self._domain.size,
-            scale=posterior.prior_std,
-            incumbent=lambda: float(posterior.marginal(self._domain.cover)[0].max()),
-        )
+        domain = self._arena.domain
 
-        def score(points: Points) -> Array:
-            return choice.score(*posterior.marginal(points), setting)
+        @cache
+        def incumbent() -> float:
+            mean = self._surface(posterior, Mean())
+            return domain.search(mean, np.random.default_rng(0), warm=self._warm.get("Mean")).value
 
-        return score
+        t = len(self.history) + 1
+        return Surface(posterior, choice, Setting(t, domain.size, posterior.prior_std, incumbent))
+
+    def _situation(self, posterior: Posterior, optima: Optima) -> Situation:
+        """What the query rule may look at."""
+        t, domain = len(self.history) + 1, self._arena.domain
+        beta = self._choice.beta(t, domain.size) if isinstance(self._choice, UCB) else None
+        return Situation(t, posterior, optima, domain.cover, beta, self._rng)
 
     @property
     def _last(self) -> float:
@@ -316,7 +355,7 @@ def _the_one(reward: float | None, metric: float | None) -> float:
 
 
 def ce_gp_ucb(
-    candidates: Sequence[Mapping[str, Any]] | npt.ArrayLike,
+    space_or_candidates: Any,
     kappa: float,
     epsilon: float,
     **options: Any,
@@ -327,7 +366,7 @@ def ce_gp_ucb(
     the rivals are the local optima of the upper confidence bound.
 
     Args:
-        candidates: What may be chosen.
+        space_or_candidates: What may be chosen; a dict (or ConfigurationSpace) is a space.
         kappa: The confidence threshold.
         epsilon: The forgetting rate.
         options: For :class:`Tuner`; the forgetting of ``belief`` is replaced by ``epsilon``.
@@ -338,12 +377,14 @@ def ce_gp_ucb(
         'query: nothing is known yet'
     """
     fixed: dict[str, Any] = {
-        "belief": dataclasses.replace(options.pop("belief", None) or Belief(), forgetting=epsilon),
         "choice": UCB(LogBeta(0.8, 4.0)),
         "query": Confidence(kappa),
         "on_skip": "explore",
     }
-    clash = sorted((set(fixed) - {"belief"}) & set(options))
+    clash = sorted(set(fixed) & set(options))
     if clash:
         raise TypeError(f"`ce_gp_ucb` is Algorithm 1 and fixes {clash}; use `Tuner` to vary them.")
-    return Tuner(candidates=candidates, **fixed, **options)
+    belief = dataclasses.replace(options.pop("belief", None) or Belief(), forgetting=epsilon)
+    is_space = isinstance(space_or_candidates, Mapping | Space)
+    where = {"space" if is_space else "candidates": space_or_candidates}
+    return Tuner(**where, belief=belief, **fixed, **options)

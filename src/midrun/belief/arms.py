@@ -85,6 +85,11 @@ class Arms:
         self._explained[arm] += gain * variance
         self._round = float(round)
 
+    def observe_all(self, points: Points, values: Array, rounds: Array) -> None:
+        """Condition on several answers, one by one."""
+        for point, value, round in zip(points, values, rounds, strict=True):
+            self.observe(point, float(value), float(round))
+
     def state_dict(self) -> dict[str, Any]:
         """Two numbers an arm."""
         return {

@@ -165,6 +165,11 @@ class Grid:
             if len(self._answers) > REPLAY:
                 self._answers = None
 
+    def observe_all(self, points: Points, values: Array, rounds: Array) -> None:
+        """Condition on several answers, one by one."""
+        for point, value, round in zip(points, values, rounds, strict=True):
+            self.observe(point, float(value), float(round))
+
     def _scale_factor(self, by: float) -> None:
         self._g *= by
         if self._g < TINY:

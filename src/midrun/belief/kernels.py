@@ -1,7 +1,8 @@
 r"""How alike two settings are: the spatial kernels :math:`k(x, x')` of equations 1-2.
 
 All kernels here are correlations, ``k(x, x) = 1``; the output scale multiplies them elsewhere.
-Shapes: ``X`` is ``(n, d)``, ``Z`` is ``(m, d)``, a result is ``(n, m)``.
+Shapes: ``X`` is ``(n, d)``, ``Z`` is ``(m, d)``, a result is ``(n, m)``; with lengthscales ``(b, d)``
+a kernel is a bank of b kernels and a result is ``(b, n, m)``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _se(r2: Array) -> tuple[Array, Array]:
 
 
 def _matern12(r2: Array) -> tuple[Array, Array]:
-    r""":math:`\exp(-r)`; its slope has no bound at the cusp r = 0, where both sides average to 0."""
+    r""":math:`\exp(-r)`; at the cusp r = 0 the slope is taken as 0, the mean of both sides."""
     r = np.sqrt(r2)
     value = np.exp(-r)
     return value, np.divide(-0.5 * value, r, out=np.zeros_like(r), where=r > 0)
@@ -67,7 +68,7 @@ class Kernel:
 
     Args:
         name: One of :data:`KERNELS`.
-        lengthscale: One per column, shape (d,).
+        lengthscale: One per column, shape (d,), or (b, d) for a bank.
         categorical: Which columns are unordered, shape (d,).
 
     Example:
@@ -95,11 +96,12 @@ class Kernel:
         """
         # One matrix product for the distances: a few digits fewer than _squared_distance.
         numeric = ~self.categorical
-        A, B = (M[:, numeric] / self.lengthscale[numeric] for M in (X, Z))
-        r2 = A @ B.T
+        lengthscale = self.lengthscale[..., None, numeric]
+        A, B = (M[:, numeric] / lengthscale for M in (X, Z))
+        r2 = A @ B.swapaxes(-1, -2)
         r2 *= -2.0
-        r2 += np.einsum("nd,nd->n", A, A)[:, None]
-        r2 += np.einsum("nd,nd->n", B, B)
+        r2 += np.square(A).sum(axis=-1)[..., :, None]
+        r2 += np.square(B).sum(axis=-1)[..., None, :]
         value, factor = PROFILES[self.name](np.maximum(r2, 0.0, out=r2))
         if self.categorical.any():
             hamming = self._hamming(X, Z)
@@ -108,15 +110,15 @@ class Kernel:
 
     def _squared_distance(self, X: Array, Z: Array) -> Array:
         # Column by column: exact zeros for equal rows, which x'x + z'z - 2 x'z does not give.
-        r2 = np.zeros((len(X), len(Z)))
+        r2 = np.zeros((*self.lengthscale.shape[:-1], len(X), len(Z)))
         for j in np.flatnonzero(~self.categorical):
-            scaled = (X[:, j, None] - Z[None, :, j]) / self.lengthscale[j]
+            scaled = (X[:, j, None] - Z[None, :, j]) / self.lengthscale[..., j, None, None]
             scaled *= scaled
             r2 += scaled
         return r2
 
     def _hamming(self, X: Array, Z: Array) -> Array:
-        distance = np.zeros((len(X), len(Z)))
+        distance = np.zeros((*self.lengthscale.shape[:-1], len(X), len(Z)))
         for c in np.flatnonzero(self.categorical):
-            distance += (X[:, c, None] != Z[None, :, c]) / self.lengthscale[c]
+            distance += (X[:, c, None] != Z[None, :, c]) / self.lengthscale[..., c, None, None]
         return np.exp(-distance)

@@ -63,6 +63,14 @@ class Model(Protocol):
         ...
 
 
+class Member(Model, Protocol):
+    """A model of fixed parameters, which a bank may build anew."""
+
+    def observe_all(self, points: Points, values: Array, rounds: Array) -> None:
+        """Condition on several answers, in the order of their rounds."""
+        ...
+
+
 def contrast(posterior: Posterior, points: Points, point: Point) -> tuple[Array, Array]:
     """Mean and standard deviation of ``f(x) - f(point)`` for each x, from the joint posterior.
 

@@ -13,6 +13,7 @@ cross-covariance ``k`` is (q, n).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -45,48 +46,73 @@ class Dropped:
 
 @dataclass(frozen=True)
 class ProcessPosterior:
-    """A frozen view of a :class:`Process` at one round."""
+    """A frozen view of one :class:`Process` at one round, or of a bank of b on the same answers.
 
-    process: Process
+    For a bank every array but ``X`` has a leading axis of length b, and so has every result.
+    """
+
+    kernel: Kernel
+    scale: Array  # ()
+    mean: Array  # ()
     fade: Array  # (n,) correlation in time of each answer with the round
     X: Array  # (n, d)
     W: Array  # (n, n)
     P: Array  # (n, n)
     z: Array  # (n,)
+    features: Array | None  # (m, d) of a finite set
+
+    @classmethod
+    def stack(cls, views: Sequence[ProcessPosterior]) -> ProcessPosterior:
+        """A bank of views that were told the same."""
+        first = views[0]
+        lengthscale = np.array([view.kernel.lengthscale for view in views])
+        kernel = Kernel(first.kernel.name, lengthscale, first.kernel.categorical)
+        names = ("scale", "mean", "fade", "W", "P", "z")
+        arrays = {name: np.array([getattr(view, name) for view in views]) for name in names}
+        return cls(kernel=kernel, X=first.X, features=first.features, **arrays)
 
     @property
     def prior_std(self) -> float:
         """Standard deviation of f where nothing is known."""
-        return float(np.sqrt(self.process.parameters.scale))
+        return float(np.sqrt(self.scale))
 
     @cached_property
     def remembered(self) -> float:
         """Largest share of the prior variance that the answers still explain, where asked last."""
         if not len(self.X):
             return 0.0
-        v = self._cross(self.X[-8:]) @ self.W.T
-        return float(np.square(v).sum(axis=1).max() / self.process.parameters.scale)
+        v = self._cross(self.X[-8:]) @ self.W.swapaxes(-1, -2)
+        return float(np.square(v).sum(axis=-1).max() / self.scale)
+
+    def _rows(self, points: Points) -> Array:
+        return points if self.features is None else self.features[points]
+
+    @cached_property
+    def _weight(self) -> Array:
+        """What turns a correlation into a covariance with each answer, (1, n)."""
+        weight: Array = (self.scale[..., None] * self.fade)[..., None, :]
+        return weight
 
     def _cross(self, X: Array) -> Array:
-        k: Array = self.process.kernel(X, self.X)  # (q, n)
-        k *= self.process.parameters.scale * self.fade
+        k: Array = self.kernel(X, self.X)  # (q, n)
+        k *= self._weight
         return k
 
     @cached_property
     def alpha(self) -> Array:
         """Weights of the mean, K^-1 (y - m), (n,)."""
-        weights: Array = self.z @ self.W
+        weights: Array = (self.z[..., None, :] @ self.W)[..., 0, :]
         return weights
 
     def marginal(self, points: Points) -> tuple[Array, Array]:
         """Mean and standard deviation at each point."""
-        return self.marginal_of_rows(self.process.rows(points))
+        return self.marginal_of_rows(self._rows(points))
 
     def marginal_of_rows(self, X: Array) -> tuple[Array, Array]:
         """The same for rows as the kernel sees them, (q, d)."""
-        v = self._cross(X) @ self.W.T  # (q, n)
-        mean = self.process.parameters.mean + v @ self.z  # eq. 1
-        variance = self.process.parameters.scale - np.einsum("qn,qn->q", v, v)  # eq. 2
+        v = self._cross(X) @ self.W.swapaxes(-1, -2)  # (q, n)
+        mean = self.mean[..., None] + (v @ self.z[..., None])[..., 0]  # eq. 1
+        variance = self.scale[..., None] - np.square(v).sum(axis=-1)  # eq. 2
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
     def with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
@@ -94,48 +120,43 @@ class ProcessPosterior:
 
         Through the precision: half the work of :meth:`marginal`, and a few digits fewer.
         """
-        process = self.process
-        scale = process.parameters.scale
-        k, slope = process.kernel.with_slope(X, self.X)  # (q, n)
-        k *= scale * self.fade
-        slope *= 2.0 * scale * self.fade
+        scale = self.scale[..., None]
+        k, slope = self.kernel.with_slope(X, self.X)  # (q, n)
+        k *= self._weight
+        slope *= 2.0 * self._weight
         w = k @ self.P  # (q, n)
-        mean = process.parameters.mean + k @ self.alpha
-        floor = 1e-12 * scale  # rounding may not make the slope of a root infinite
-        std = np.sqrt(np.maximum(scale - np.einsum("qn,qn->q", k, w), floor))
-        dmean = self._pull(X, slope * self.alpha)
-        dvariance = self._pull(X, slope * w)
-        dvariance *= -2.0
-        return mean, std, dmean, dvariance / (2.0 * std[:, None])
+        mean = self.mean[..., None] + (k @ self.alpha[..., None])[..., 0]
+        # The floor keeps rounding from making the slope of a root infinite.
+        std = np.sqrt(np.maximum(scale - (k * w).sum(axis=-1), 1e-12 * scale))
+        dmean = self._pull(X, slope * self.alpha[..., None, :])
+        dstd = self._pull(X, slope * w) / -std[..., None]
+        return mean, std, dmean, dstd
 
     def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
         """The mean alone, O(n) a row: (q,) and (q, d)."""
-        process = self.process
-        k, slope = process.kernel.with_slope(X, self.X)
-        weight = process.parameters.scale * self.fade * self.alpha
-        return process.parameters.mean + k @ weight, self._pull(X, 2.0 * slope * weight)
+        k, slope = self.kernel.with_slope(X, self.X)
+        weight = self._weight * self.alpha[..., None, :]
+        mean = self.mean[..., None] + (k * weight).sum(axis=-1)
+        return mean, self._pull(X, 2.0 * slope * weight)
 
     def _pull(self, X: Array, weight: Array) -> Array:
         """sum_i weight_qi (x_qj - X_ij) / l_j^2, zero for categories, (q, d)."""
-        kernel = self.process.kernel
-        pull = weight.sum(axis=1)[:, None] * X - weight @ self.X
-        pull /= kernel.lengthscale**2
-        pull[:, kernel.categorical] = 0.0
+        pull = weight.sum(axis=-1)[..., None] * X - weight @ self.X
+        pull /= np.square(self.kernel.lengthscale)[..., None, :]
+        pull[..., self.kernel.categorical] = 0.0
         return pull
 
     def covariance(self, points: Points, point: Point) -> Array:
         """Posterior covariance of each point with one point, eq. 2."""
-        rows, one = self.process.rows(points), self.process.rows(np.asarray(point)[None])
-        prior = self.process.parameters.scale * self.process.kernel(rows, one)[:, 0]
-        v_one = (self._cross(one) @ self.W.T)[0]  # (n,)
-        covariance: Array = prior - self._cross(rows) @ (v_one @ self.W)
-        return covariance
+        rows, one = self._rows(points), self._rows(np.asarray(point)[None])
+        prior = self.scale[..., None] * self.kernel(rows, one)[..., 0]
+        v, v_one = (self._cross(X) @ self.W.swapaxes(-1, -2) for X in (rows, one))
+        return prior - (v @ v_one.swapaxes(-1, -2))[..., 0]
 
     def correlation(self, points: Points, point: Point) -> Array:
         """Prior correlation in space of each point with one point."""
-        rows, one = self.process.rows(points), self.process.rows(np.asarray(point)[None])
-        correlation: Array = self.process.kernel(rows, one)[:, 0]
-        return correlation
+        rows, one = self._rows(points), self._rows(np.asarray(point)[None])
+        return self.kernel(rows, one)[..., 0]
 
 
 class Process:
@@ -202,7 +223,15 @@ class Process:
         # Appending writes beyond these views, dropping makes new arrays: a posterior stays valid.
         fade = self.forgetting(round - self._times[:n])
         return ProcessPosterior(
-            self, fade, self._X[:n], self._W[:n, :n], self._P, self._z[:n]
+            kernel=self.kernel,
+            scale=np.array(self.parameters.scale),
+            mean=np.array(self.parameters.mean),
+            fade=fade,
+            X=self._X[:n],
+            W=self._W[:n, :n],
+            P=self._P,
+            z=self._z[:n],
+            features=self.features,
         )
 
     def observe(self, point: Point, value: float, round: float) -> None:
@@ -210,6 +239,14 @@ class Process:
         now = self.posterior(round)
         self._make_room(now, round)
         self._append(self.rows(np.asarray(point)[None])[0], float(value), float(round))
+
+    def observe_all(self, points: Points, values: Array, rounds: Array) -> None:
+        """Condition on several answers; at once, through one factor, if there were none before."""
+        if self._n == 0 and len(values):
+            self._refactor(self.rows(points), rounds, values)
+            return
+        for point, value, round in zip(points, values, rounds, strict=True):
+            self.observe(point, float(value), float(round))
 
     @property
     def _noise(self) -> float:
@@ -226,7 +263,8 @@ class Process:
         pivot = np.sqrt(max(pivot, self._noise))
         self._W[n, :n] = -(row @ W) / pivot
         self._W[n, n] = 1.0 / pivot
-        P = np.outer(self._W[n, : n + 1], self._W[n, : n + 1])
+        new = self._W[n, : n + 1]
+        P = new[:, None] * new
         P[:n, :n] += self._P
         self._P = P
         self._z[n] = (value - self.parameters.mean - row @ self._z[:n]) / pivot

@@ -40,6 +40,10 @@ class Acquisition(Protocol):
         """Score of each point, (n,)."""
         ...
 
+    def slopes(self, mean: Array, std: Array, setting: Setting) -> tuple[Array, Array]:
+        """Derivatives of the score by the mean and by the std, (n,) each."""
+        ...
+
 
 def upper_confidence_bound(mean: Array, std: Array, beta: float) -> Array:
     r"""Optimistic value of each candidate, :math:`\mu_t(x) + \sqrt{\beta_t}\,\sigma_t(x)`.
@@ -101,6 +105,11 @@ class UCB:
         """Score of each point."""
         return upper_confidence_bound(mean, std, self.beta(setting.t, setting.size))
 
+    def slopes(self, mean: Array, std: Array, setting: Setting) -> tuple[Array, Array]:
+        """Derivatives of the score by mean and std."""
+        beta = self.beta(setting.t, setting.size)
+        return np.ones_like(mean), np.full_like(std, math.sqrt(beta))
+
 
 @dataclass(frozen=True)
 class EI:
@@ -115,6 +124,13 @@ class EI:
         """Score of each point."""
         safe = np.maximum(std, 1e-150)
         return log_expected_improvement((mean - setting.incumbent()) / safe) + np.log(safe)
+
+    def slopes(self, mean: Array, std: Array, setting: Setting) -> tuple[Array, Array]:
+        r"""Derivatives; by z it is :math:`\Phi(z) / (z \Phi(z) + \varphi(z))`."""
+        safe = np.maximum(std, 1e-150)
+        z = (mean - setting.incumbent()) / safe
+        by_z = np.exp(log_ndtr(z) - log_expected_improvement(z))
+        return by_z / safe, (1.0 - z * by_z) / safe
 
 
 @dataclass(frozen=True)
@@ -135,9 +151,18 @@ class PI:
 
     def score(self, mean: Array, std: Array, setting: Setting) -> Array:
         """Score of each point."""
+        return log_ndtr(self._z(mean, std, setting))
+
+    def slopes(self, mean: Array, std: Array, setting: Setting) -> tuple[Array, Array]:
+        r"""Derivatives; by z it is :math:`\varphi(z) / \Phi(z)`."""
+        z = self._z(mean, std, setting)
+        by_z = np.exp(-0.5 * z * z - _LOG_SQRT_2PI - log_ndtr(z))
         safe = np.maximum(std, 1e-150)
-        scores: Array = log_ndtr((mean - setting.incumbent() - self.margin * setting.scale) / safe)
-        return scores
+        return by_z / safe, -z * by_z / safe
+
+    def _z(self, mean: Array, std: Array, setting: Setting) -> Array:
+        target = setting.incumbent() + self.margin * setting.scale
+        return (mean - target) / np.maximum(std, 1e-150)
 
 
 @dataclass(frozen=True)
@@ -154,3 +179,7 @@ class Mean:
     def score(self, mean: Array, std: Array, setting: Setting) -> Array:
         """Score of each point."""
         return mean
+
+    def slopes(self, mean: Array, std: Array, setting: Setting) -> tuple[Array, Array]:
+        """Derivatives of the score by mean and std."""
+        return np.ones_like(mean), np.zeros_like(std)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,6 @@ import numpy.typing as npt
 from midrun.belief.kernels import Array
 from midrun.belief.posterior import Point, Points
 from midrun.choice.neighbours import Edges, edges_of, local_optima
-
-Surface: TypeAlias = Callable[[Points], Array]  # points (n,) or (n, d) -> values (n,)
 
 
 class Optima(Protocol):
@@ -49,8 +46,17 @@ class Domain(Protocol):
         """Points that stand for the whole domain: all of a finite set."""
         ...
 
-    def search(self, surface: Surface, rng: np.random.Generator) -> Optima:
-        """Optima of a surface; ties for the best are broken by ``rng``."""
+    def search(
+        self, surface: Any, rng: np.random.Generator, *, warm: Any = None, within: Any = None
+    ) -> Optima:
+        """Optima of a surface, a function of points.
+
+        Args:
+            surface: What to maximise; with gradients where the domain is continuous.
+            rng: Breaks ties, and places random starts.
+            warm: The modes of an earlier search, to start from as well.
+            within: Where to stay, as the arena's ``near`` gives it.
+        """
         ...
 
 
@@ -62,13 +68,16 @@ class FiniteOptima:
     value: float
     values: Array  # (m,)
     edges: Edges | None
+    within: npt.NDArray[np.bool_] | None = None  # (m,)
 
     @cached_property
     def modes(self) -> Points:
         """Candidates that no neighbour beats; every arm when arms have no neighbours."""
         if self.edges is None:
-            return np.arange(len(self.values))
-        return local_optima(self.values, self.edges)
+            found: Points = np.arange(len(self.values))
+        else:
+            found = local_optima(self.values, self.edges)
+        return found if self.within is None else found[self.within[found]]
 
 
 class Finite:
@@ -94,9 +103,15 @@ class Finite:
         self.size = len(features)
         self._edges: Edges | None = None if independent else edges_of(features, categorical)
 
-    def search(self, surface: Surface, rng: np.random.Generator) -> FiniteOptima:
-        """The best candidate and, if asked for, the other modes."""
+    def search(
+        self, surface: Any, rng: np.random.Generator, *, warm: Any = None, within: Any = None
+    ) -> FiniteOptima:
+        """The best candidate and, if asked for, the other modes; all are looked at."""
         values = surface(self.cover)
+        if within is not None:
+            values = np.where(within, values, values.min())
         best = np.flatnonzero(values == values.max())
+        if within is not None:
+            best = best[within[best]]
         point = int(best[0] if len(best) == 1 else rng.choice(best))
-        return FiniteOptima(point, float(values[point]), values, self._edges)
+        return FiniteOptima(point, float(values[point]), values, self._edges, within)

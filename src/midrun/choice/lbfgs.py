@@ -59,7 +59,9 @@ def maximize(
     high: Array,
     *,
     turns: int = 100,
-    tolerance: float = 1e-5,
+    flat: float = 1e-3,
+    gain: float = 1e-8,
+    merge: float = 0.01,
 ) -> tuple[Array, Array]:
     """Climb from every start to a local maximum within [low, high].
 
@@ -69,8 +71,11 @@ def maximize(
         low: Lower bounds, (d,) or (s, d).
         high: Upper bounds, (d,) or (s, d).
         turns: Most evaluations of any start.
-        tolerance: A start has arrived when its free gradient is below this share of the spread of
-            values over the starts, or when a step gains less than the square of that share.
+        flat: A start has arrived when its free gradient is below this, per unit of the box, in
+            units of the spread of values over the starts. (Where a peak is a tenth of the box
+            wide, 1e-3 leaves some 1e-8 of the spread to gain.)
+        gain: It has also arrived when a step gains less than this, in the same units.
+        merge: A start this close to a better one follows it and is given up.
 
     Returns:
         End points (s, d) and their values (s,).
@@ -102,8 +107,10 @@ def maximize(
         rho=np.zeros((MEMORY, s)),
     )
     ends, best = X.copy(), -value
-    arrived = _turn(now, np.arange(s), tolerance * spread)
-    for _ in range(turns):
+    arrived = _turn(now, np.arange(s), flat * spread)
+    for turn in range(1, turns + 1):
+        if turn % 5 == 0:
+            arrived |= _followers(now, merge)
         now.keep(~arrived)
         if not len(now.row):
             break
@@ -111,8 +118,8 @@ def maximize(
         value, gradient = objective(trial)
         F, G = -value, -gradient
         expected = np.minimum(np.einsum("sd,sd->s", now.G, trial - now.X), 0.0)
-        accepted = F <= now.F + ARMIJO * expected
-        gain = now.F - F
+        accepted = now.F + ARMIJO * expected >= F
+        gained = now.F - F
         # Refused: go to the minimum of the parabola through both values and the slope.
         excess = F - now.F - expected
         shrink = np.divide(-0.5 * expected, excess, out=np.full(len(F), 0.5), where=excess > 0)
@@ -122,7 +129,7 @@ def maximize(
         _remember(now, ok, trial[ok] - now.X[ok], G[ok] - now.G[ok])
         now.X[ok], now.F[ok], now.G[ok], now.length[ok] = trial[ok], F[ok], G[ok], 1.0
         ends[now.row[ok]], best[now.row[ok]] = trial[ok], F[ok]
-        arrived[ok] = _turn(now, ok, tolerance * spread)[ok] | (gain[ok] <= tolerance**2 * spread)
+        arrived[ok] = _turn(now, ok, flat * spread)[ok] | (gained[ok] <= gain * spread)
     return ends, -best
 
 
@@ -161,3 +168,13 @@ def _turn(now: _Climbers, ok: npt.NDArray[np.intp], flat: float) -> npt.NDArray[
     arrived = np.zeros(len(now.row), dtype=bool)
     arrived[ok] = np.abs(free).max(axis=1) <= flat
     return arrived
+
+
+def _followers(now: _Climbers, merge: float) -> npt.NDArray[np.bool_]:
+    """True for starts that have come close to a better one, (s,)."""
+    close = np.square(now.X[:, None, :] - now.X[None, :, :]).sum(axis=2) < merge**2
+    worse = (now.F[:, None] > now.F[None, :]) | (
+        (now.F[:, None] == now.F[None, :]) & (now.row[:, None] > now.row[None, :])
+    )
+    follows: npt.NDArray[np.bool_] = (close & worse).any(axis=1)
+    return follows

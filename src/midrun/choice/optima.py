@@ -10,7 +10,7 @@ Shapes: ``X`` (s, d) rows of the unit cube, always at values that exist (``space
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,7 @@ class Box:
         >>> class Bump:
         ...     def __call__(self, X):
         ...         return -((X - [0.3, 0.5]) ** 2).sum(axis=1)
+        ...
         ...     def with_gradient(self, X):
         ...         return self(X), -2 * (X - [0.3, 0.5]) * [1, 0]
         >>> found = Box(space).search(Bump(), np.random.default_rng(0))
@@ -91,8 +92,8 @@ class Box:
         surface: SmoothSurface,
         rng: np.random.Generator,
         *,
-        warm: Array | None = None,
-        within: tuple[Array, Array] | None = None,
+        warm: Any = None,
+        within: Any = None,
     ) -> BoxOptima:
         """Climb from all starts and keep one point per mode.
 
@@ -100,7 +101,7 @@ class Box:
             surface: What to maximise.
             rng: For the random starts.
             warm: More starts, (w, d): the last round's optima.
-            within: Lower and upper corner of a smaller box, (d,) each.
+            within: Lower and upper corner of a smaller box, (d,) each; categories stay free.
         """
         low, high = (np.zeros(self._space.d), np.ones(self._space.d)) if within is None else within
         X = self._random_starts(rng)
@@ -139,7 +140,7 @@ class Box:
     def _inside(self, X: Array, low: Array, high: Array) -> Array:
         """Step back into the box where rounding to a level has left it."""
         X = X.copy()
-        for sign, out in ((-1.0, X > high), (1.0, X < low)):
+        for sign, out in ((-1.0, high < X), (1.0, low > X)):
             position = self._space.positions(X)
             move = out & self._stepped & ~self._space.categorical
             X = np.where(move, self._space.units(position + sign * move), X)
