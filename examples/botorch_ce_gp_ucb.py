@@ -22,7 +22,7 @@ def reward(x: float, t: int) -> float:
     return math.exp(-(((x - 0.5 - 0.3 * math.sin(t / 30)) / 0.25) ** 2))
 
 
-def run(rounds: int = 100, kappa: float | None = 0.9, seed: int = 0) -> tuple[int, float]:
+def run(rounds: int = 40, kappa: float | None = 0.9, seed: int = 0) -> tuple[int, float]:
     """Play some rounds; how many were looked at, and the mean regret of all of them."""
     rule = midrun.Always() if kappa is None else midrun.Confidence(kappa)
     beta = midrun.LogBeta(0.8, 4)
@@ -34,7 +34,7 @@ def run(rounds: int = 100, kappa: float | None = 0.9, seed: int = 0) -> tuple[in
         # Everything is given here. To learn what is left out, drop an argument and call
         # `fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))` now and then.
         model = TimeVaryingGP(
-            XT, Y, lengthscale=0.3, forgetting=0.03, noise=NOISE**2, scale=0.25, mean=0.3
+            XT, Y, lengthscale=0.3, forgetting=0.05, noise=NOISE**2, scale=0.25, mean=0.3
         )
         ucb = UpperConfidenceBound(model, beta=beta(t, None))  # any acquisition will do
         x, verdict = decide(rule, model, ucb, BOUNDS, t=t, round=t, generator=rng)
@@ -48,10 +48,11 @@ def run(rounds: int = 100, kappa: float | None = 0.9, seed: int = 0) -> tuple[in
 
 def main(rounds: int) -> None:
     print(f"{'rule':>18} {'looked at':>10} {'mean regret':>12}")
-    for name, kappa in (("always", None), ("Confidence(0.9)", 0.9), ("Confidence(0.7)", 0.7)):
+    for name, kappa in (("always", None), ("Confidence(0.9)", 0.9)):
         queries, regret = run(rounds, kappa)
         print(f"{name:>18} {queries:>6}/{rounds} {regret:>12.3f}")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+    torch.set_num_threads(1)  # matrices this small only wait for each other
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)

@@ -159,7 +159,9 @@ def test_a_state_that_cannot_be_read_says_why():
         with pytest.raises(ValueError, match=r"truncated|not a tuner's state"):
             midrun.Tuner.from_state_dict(cut)
     with pytest.raises(ValueError, match="midrun does not know"):
-        midrun.Tuner.from_state_dict({**state, "settings": {**state["settings"], "query": {"type": "Mine"}}})
+        midrun.Tuner.from_state_dict(
+            {**state, "settings": {**state["settings"], "query": {"type": "Mine"}}}
+        )
     other = midrun.Tuner(candidates=[{"x": 0.0}, {"x": 0.6}, {"x": 1.0}])
     with pytest.raises(ValueError, match=r"other candidates.*0\.6"):
         other.load_state_dict(state)

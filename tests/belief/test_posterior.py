@@ -94,7 +94,9 @@ def test_process_posterior_equals_a_dense_solve(seed, time):
 
 def test_squared_exponential_time_is_kept_by_a_process():
     model = finite_model(
-        Belief("independent", forgetting=1e-3, noise=0.1, scale=1.0, mean=0.0, time="se"), np.eye(3), np.zeros(3, bool)
+        Belief("independent", forgetting=1e-3, noise=0.1, scale=1.0, mean=0.0, time="se"),
+        np.eye(3),
+        np.zeros(3, bool),
     )
     assert isinstance(model, Process)
 
@@ -162,7 +164,12 @@ def test_a_posterior_handed_out_is_not_changed_by_later_answers():
     rng = np.random.default_rng(0)
     X = np.linspace(0, 1, 30)[:, None]
     given = {"lengthscale": 0.2, "forgetting": 0.01, "noise": 0.1, "scale": 1.0, "mean": 0.0}
-    for kernel, options in (("se", given), ("se", {**given, "time": "se"}), ("independent", given), ("se", {})):
+    for kernel, options in (
+        ("se", given),
+        ("se", {**given, "time": "se"}),
+        ("independent", given),
+        ("se", {}),
+    ):
         model = finite_model(Belief(kernel, **options), X, np.zeros(1, bool))
         for t in range(1, 30):
             model.observe(int(rng.integers(30)), rng.normal(), t)

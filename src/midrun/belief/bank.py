@@ -94,13 +94,16 @@ class SmoothBankPosterior(BankPosterior):
     def with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """Moments of the mixture at rows, and their gradients."""
         means, stds, dmeans, dstds = self._stack.with_gradient(X)  # (b, q), (b, q, d)
-        mean, dmean = self.weights @ means, np.tensordot(self.weights, dmeans, 1)
+        mean, dmean = self.weights @ means, self._average(dmeans)
         off = means - mean
-        std = np.sqrt(self.weights @ (stds**2 + off**2))
+        std: Array = np.sqrt(self.weights @ (stds**2 + off**2))
         slope = stds[:, :, None] * dstds + off[:, :, None] * (dmeans - dmean)
-        return mean, std, dmean, np.tensordot(self.weights, slope, 1) / std[:, None]
+        return mean, std, dmean, self._average(slope) / std[:, None]
 
     def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
         """Mean of the mixture at rows, and its gradient."""
         means, dmeans = self._stack.mean_with_gradient(X)
-        return self.weights @ means, np.tensordot(self.weights, dmeans, 1)
+        return self.weights @ means, self._average(dmeans)
+
+    def _average(self, each: Array) -> Array:
+        return (self.weights @ each.reshape(len(each), -1)).reshape(each.shape[1:])

@@ -1,8 +1,8 @@
 r"""How alike two settings are: the spatial kernels :math:`k(x, x')` of equations 1-2.
 
 All kernels here are correlations, ``k(x, x) = 1``; the output scale multiplies them elsewhere.
-Shapes: ``X`` is ``(n, d)``, ``Z`` is ``(m, d)``, a result is ``(n, m)``; with lengthscales ``(b, d)``
-a kernel is a bank of b kernels and a result is ``(b, n, m)``.
+Shapes: ``X`` is ``(n, d)``, ``Z`` is ``(m, d)``, a result is ``(n, m)``. With lengthscales of shape
+``(b, d)`` a kernel is a bank of b kernels, and a result is ``(b, n, m)``.
 """
 
 from __future__ import annotations

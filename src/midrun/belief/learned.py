@@ -134,7 +134,7 @@ class Learned:
             )
 
     def _refit(self) -> None:
-        self._units = Units.of(np.array(self._y))
+        self._units = Units.of(self._fitted().y)
         if self._count >= FIRST:
             start = self._family.prior_mean if self._fit is None else self._fit.theta
             try:

@@ -22,7 +22,7 @@ from midrun.belief.kernels import Array
 
 Objective: TypeAlias = Callable[[Array], tuple[Array, Array]]  # (s, d) -> values (s,), grads (s, d)
 
-MEMORY = 8
+MEMORY = 6
 ARMIJO = 1e-4
 SHORTEST = 1e-8  # a step shorter than this share of the first trial ends a start
 
@@ -62,6 +62,7 @@ def maximize(
     flat: float = 1e-3,
     gain: float = 1e-8,
     merge: float = 0.01,
+    spread: float | None = None,
 ) -> tuple[Array, Array]:
     """Climb from every start to a local maximum within [low, high].
 
@@ -76,6 +77,7 @@ def maximize(
             wide, 1e-3 leaves some 1e-8 of the spread to gain.)
         gain: It has also arrived when a step gains less than this, in the same units.
         merge: A start this close to a better one follows it and is given up.
+        spread: The unit of values; by default their range over the starts.
 
     Returns:
         End points (s, d) and their values (s,).
@@ -89,7 +91,8 @@ def maximize(
     s, d = X.shape
     X = np.clip(X, low, high)
     value, gradient = objective(X)
-    spread = max(float(np.ptp(value)), 1e-9 * float(np.abs(value).max()), 1e-300)
+    if spread is None:
+        spread = max(float(np.ptp(value)), 1e-9 * float(np.abs(value).max()), 1e-300)
     # First step: a tenth of the box at most, and no more than a unit of the spread in value.
     gamma = np.minimum(0.1, spread) / np.maximum(np.linalg.norm(gradient, axis=1), 1e-300)
     now = _Climbers(
@@ -107,7 +110,7 @@ def maximize(
         rho=np.zeros((MEMORY, s)),
     )
     ends, best = X.copy(), -value
-    arrived = _turn(now, np.arange(s), flat * spread)
+    arrived = _turn(now, np.arange(s), flat * spread, pairs=0)
     for turn in range(1, turns + 1):
         if turn % 5 == 0:
             arrived |= _followers(now, merge)
@@ -129,7 +132,8 @@ def maximize(
         _remember(now, ok, trial[ok] - now.X[ok], G[ok] - now.G[ok])
         now.X[ok], now.F[ok], now.G[ok], now.length[ok] = trial[ok], F[ok], G[ok], 1.0
         ends[now.row[ok]], best[now.row[ok]] = trial[ok], F[ok]
-        arrived[ok] = _turn(now, ok, flat * spread)[ok] | (gained[ok] <= gain * spread)
+        arrived[ok] = gained[ok] <= gain * spread
+        arrived |= _turn(now, ok, flat * spread, pairs=min(turn, MEMORY))
     return ends, -best
 
 
@@ -147,7 +151,9 @@ def _remember(now: _Climbers, ok: npt.NDArray[np.intp], moved: Array, turned: Ar
     now.gamma[ok[good]] = curvature[good] / norm[good]
 
 
-def _turn(now: _Climbers, ok: npt.NDArray[np.intp], flat: float) -> npt.NDArray[np.bool_]:
+def _turn(
+    now: _Climbers, ok: npt.NDArray[np.intp], flat: float, pairs: int
+) -> npt.NDArray[np.bool_]:
     """New directions for some starts; True where the free gradient is flat, (s,)."""
     X, G = now.X[ok], now.G[ok]
     held = ((now.low[ok] >= X) & (G > 0)) | ((now.high[ok] <= X) & (G < 0))
@@ -156,11 +162,11 @@ def _turn(now: _Climbers, ok: npt.NDArray[np.intp], flat: float) -> npt.NDArray[
     # The inverse Hessian of memory times the gradient, in two loops (Nocedal 1980).
     q = free.copy()
     alpha = np.zeros_like(rho)
-    for i in range(MEMORY):
+    for i in range(pairs):
         alpha[i] = rho[i] * np.einsum("sd,sd->s", S[i], q)
         q -= alpha[i][:, None] * Y[i]
     q *= gamma
-    for i in reversed(range(MEMORY)):
+    for i in reversed(range(pairs)):
         q += (alpha[i] - rho[i] * np.einsum("sd,sd->s", Y[i], q))[:, None] * S[i]
     direction = np.where(held, 0.0, -q)
     uphill = np.einsum("sd,sd->s", direction, free) >= 0.0

@@ -111,15 +111,20 @@ class Box:
             X = np.concatenate([np.clip(warm, low, high), X])
         X = self._inside(self._space.snap(X), low, high)
         values = surface(X)
+        spread = max(float(np.ptp(values)), 1e-9 * float(np.abs(values).max()), 1e-300)
+        on: npt.NDArray[Any] = np.arange(len(X))  # rows that may still get better
         for _ in range(SWEEPS):
             if not self._stepped.all():
                 # What is stepped stays where it is: its bounds are its value.
-                floor, ceiling = np.where(self._stepped, X, low), np.where(self._stepped, X, high)
-                X, values = maximize(surface.with_gradient, X, floor, ceiling)
+                floor = np.where(self._stepped, X[on], low)
+                ceiling = np.where(self._stepped, X[on], high)
+                X[on], _ = maximize(surface.with_gradient, X[on], floor, ceiling, spread=spread)
             if not self._stepped.any():
                 break
-            X, values, moved = self._sweep(surface, X, values, low, high)
-            if not moved:
+            X[on], moved = self._sweep(surface, X[on], low, high)
+            on = on[moved]
+            on = on[np.unique(X[on], axis=0, return_index=True)[1]]
+            if not len(on):
                 break
         values = surface(X)  # as any other point is valued, not through the precision
         kept = mean_shift(X, values, self._bandwidth, self._space.categorical)
@@ -147,9 +152,9 @@ class Box:
         return X
 
     def _sweep(
-        self, surface: SmoothSurface, X: Array, values: Array, low: Array, high: Array
-    ) -> tuple[Array, Array, bool]:
-        """The best single move of a stepped coordinate for every row; whether any row moved."""
+        self, surface: SmoothSurface, X: Array, low: Array, high: Array
+    ) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """The best single move of a stepped coordinate for every row, and which rows moved."""
         position = self._space.positions(X)
         rows, trials = [], []
         for j in np.flatnonzero(self._stepped):
@@ -161,18 +166,17 @@ class Box:
                 allowed &= unit[:, j] <= high[j] + 1e-12
                 rows.append(np.flatnonzero(allowed))
                 trials.append(unit[allowed])
-        row, trial = np.concatenate(rows), np.concatenate(trials)
-        if not len(row):
-            return X, values, False
+        row, trial = np.concatenate([np.arange(len(X)), *rows]), np.concatenate([X, *trials])
         scores = np.concatenate(
             [surface(trial[i : i + CHUNK]) for i in range(0, len(trial), CHUNK)]
         )
+        values = scores[: len(X)]
         order = np.lexsort((-scores, row))  # the best move of each row first
         first = order[np.unique(row[order], return_index=True)[1]]
         better = first[scores[first] > values[row[first]] + 1e-12 * np.ptp(values)]
-        X, values = X.copy(), values.copy()
-        X[row[better]], values[row[better]] = trial[better], scores[better]
-        return X, values, len(better) > 0
+        X, moved = X.copy(), np.zeros(len(X), dtype=bool)
+        X[row[better]], moved[row[better]] = trial[better], True
+        return X, moved
 
     def _levels_to_try(self, j: int, position: Array) -> list[Array]:
         """Levels of coordinate j for each row: all if they are few, else steps of 1, 2, 4, ..."""

@@ -69,6 +69,7 @@ from midrun.query.rule import QueryRule, Situation, Verdict
 
 COVER = 256  # Sobol points that stand for the domain; the first `num_restarts` are starts
 KEEN = 4  # and so many of the best of them, whatever their place in the sequence
+STEP = 0.1  # first step of a climb, of the box: longer ones jump over the optimum nearby
 SAMPLES = 512  # for the covariance of a posterior that is not Gaussian
 
 
@@ -141,7 +142,7 @@ class ForgettingKernel(Kernel):  # type: ignore[misc]  # GPyTorch ships no types
             )
         # Differences, not a distance from an expanded square: rounds may be in the millions. The
         # bound keeps 0 * inf away where a learned epsilon rounds to 1.
-        log_rho = 0.5 * torch.log1p(-self.epsilon).clamp_min(-100.0)
+        log_rho = 0.5 * torch.log1p(-self.epsilon.clamp_max(1.0 - 1e-15))
         if diag:
             lag, log_rho = (x1 - x2).squeeze(-1), log_rho.squeeze(-1)
         else:
@@ -313,12 +314,14 @@ def _settings(name: str, given: Any, median: float, width: float) -> dict[str, A
 
     The medians and widths are those of ``midrun.belief.fit``.
     """
-    # Without a transform a given value is held to its last bit, and BoTorch's optimiser keeps to
-    # the bounds of a learned one. A fixed one has no prior: a refit would draw from it.
+    # Without a transform a given value is held to its last bit; it has no prior, from which a
+    # second attempt of `fit_gpytorch_mll` would draw. A learned one is fitted as its logarithm:
+    # the optimiser's steps then have no unit.
     if given is not None:
         return {f"{name}_constraint": Positive(transform=None, inv_transform=None)}
+    above = GreaterThan(1e-4 * median, transform=torch.exp, inv_transform=torch.log)
     return {
-        f"{name}_constraint": GreaterThan(1e-4 * median, transform=None),
+        f"{name}_constraint": above,
         f"{name}_prior": LogNormalPrior(math.log(median), width),
     }
 
@@ -425,8 +428,8 @@ class ModelPosterior:
         self.t = None if t is None else number("t", t, "the round looked at")
         self._cover = cover
         self._transform = posterior_transform
-        parts = getattr(model, "models", [model])
-        self._exact = all(isinstance(part, ExactGP) for part in parts)
+        self._parts: list[Model] = list(getattr(model, "models", [model]))
+        self._exact = all(isinstance(part, ExactGP) for part in self._parts)
 
     def marginal(self, points: Points) -> tuple[Array, Array]:
         """Mean and standard deviation of f at each point, each (n,)."""
@@ -473,8 +476,7 @@ class ModelPosterior:
 
     def _answered(self) -> Tensor:
         """Inputs that answers were given for, moved to this round, each once."""
-        parts = getattr(self.model, "models", [self.model])
-        XT = torch.cat([get_train_inputs(part)[0].flatten(0, -2) for part in parts])
+        XT = torch.cat([get_train_inputs(part)[0].flatten(0, -2) for part in self._parts])
         if self.t is not None:
             XT = append_round(XT[:, :-1], self.t)
         return torch.unique(XT, dim=0)
@@ -490,16 +492,17 @@ class ModelPosterior:
 
     def _moments(self, X: Tensor, *, prior: bool = False) -> tuple[Array, Array]:
         """Means (n, q) and covariances (n, q, q) of n batches of q points."""
+        # One more axis than any other in front: a batch of models cannot hide in the points'.
         with torch.no_grad(), gpytorch.settings.prior_mode(prior):
-            posterior = self.model.posterior(X, posterior_transform=self._transform)
+            posterior = self.model.posterior(X.unsqueeze(1), posterior_transform=self._transform)
             mean, covariance = _gaussian_moments(posterior)
-        if mean.shape != X.shape[:-1]:
+        if mean.shape != (len(X), 1, X.shape[-2]):
             raise ValueError(
-                f"a rule compares one value per point, but for inputs {tuple(X.shape)} the model "
-                f"gives means of shape {tuple(mean.shape)}. Several outputs need a "
+                f"a rule compares one value per point, but at {len(X)} points the model gives "
+                f"means of shape {tuple(mean.shape)}. Several outputs need a "
                 "`posterior_transform`; a batch of models is not supported."
             )
-        return mean.cpu().numpy(), covariance.cpu().numpy()
+        return mean[:, 0].cpu().numpy(), covariance[:, 0].cpu().numpy()
 
 
 def _gaussian_moments(posterior: Any) -> tuple[Tensor, Tensor]:
@@ -514,6 +517,29 @@ def _gaussian_moments(posterior: Any) -> tuple[Tensor, Tensor]:
     sampler = get_sampler(posterior, torch.Size([SAMPLES]), seed=0)
     residual = sampler(posterior).squeeze(-1) - mean  # (SAMPLES, ..., q)
     return mean, torch.einsum("s...i,s...j->...ij", residual, residual) / SAMPLES
+
+
+class _InSteps(AcquisitionFunction):
+    """An acquisition as a function of u, x = origin + step * u: so the optimiser's unit is a step.
+
+    Columns held fixed are left as they are, to the last bit: they may be codes.
+    """
+
+    def __init__(self, acquisition: AcquisitionFunction, bounds: Tensor, fixed: list[int]) -> None:
+        torch.nn.Module.__init__(self)  # as BoTorch's wrappers do: the model is the acquisition's
+        self.acquisition = acquisition
+        self.origin, self.step = bounds[0].clone(), STEP * (bounds[1] - bounds[0])
+        self.origin[fixed], self.step[fixed] = 0.0, 1.0
+
+    def u_of(self, X: Tensor) -> Tensor:
+        return (X - self.origin) / self.step
+
+    def x_of(self, U: Tensor) -> Tensor:
+        return self.origin + self.step * U
+
+    def forward(self, U: Tensor) -> Tensor:
+        values: Tensor = self.acquisition(self.x_of(U))
+        return values
 
 
 @dataclass(frozen=True)
@@ -587,23 +613,9 @@ def decide(
         cover = sobol.clone()
         for column, value in fixed.items():
             cover[..., column] = value
-        with torch.no_grad():
-            keen = acquisition(cover).topk(min(KEEN, len(cover))).indices
-        found, _ = optimize_acqf(
-            acquisition,
-            bounds,
-            q=1,
-            num_restarts=starts + len(keen),
-            batch_initial_conditions=torch.cat([cover[:starts], cover[keen]]),
-            fixed_features=dict(fixed) or None,
-            return_best_only=False,
-            # A start that stalls on a plateau stays where it got to; the others are none the worse.
-            retry_on_optimization_warning=False,
-            options=None if options is None else dict(options),
-        )
-        covers.append(cover.squeeze(-2))
-        ends.append(found.squeeze(-2))
-    points = torch.cat(ends).detach()
+        covers.append(cover)
+        ends.append(_climb(acquisition, bounds, cover, starts, fixed, options))
+    points = torch.cat(ends)
     with torch.no_grad():
         values = acquisition(points.unsqueeze(-2))
 
@@ -611,7 +623,7 @@ def decide(
     unordered[[column for fixed in fixed_features_list for column in fixed]] = True
     unit = (points - bounds[0]) / (bounds[1] - bounds[0])
     kept = mean_shift(unit.cpu().numpy(), values.cpu().numpy(), bandwidth, unordered)
-    rows = torch.cat(covers).cpu().numpy()
+    rows = torch.cat(covers).squeeze(-2).cpu().numpy()
     situation = Situation(
         t=whole("round", round, "the count of rounds begun", low=1),
         posterior=ModelPosterior(model, t, cover=rows, posterior_transform=posterior_transform),
@@ -621,6 +633,34 @@ def decide(
         rng=rng,
     )
     return points[kept[:1]], rule.decide(situation)
+
+
+def _climb(
+    acquisition: AcquisitionFunction,
+    bounds: Tensor,
+    cover: Tensor,
+    starts: int,
+    fixed: Mapping[int, float],
+    options: Mapping[str, Any] | None,
+) -> Tensor:
+    """Where L-BFGS-B gets to from the first rows of ``cover`` and the best of all, (s, d)."""
+    surface = _InSteps(acquisition, bounds, list(fixed))
+    with torch.no_grad():
+        keen = acquisition(cover).topk(KEEN).indices
+    found, _ = optimize_acqf(
+        surface,
+        surface.u_of(bounds),
+        q=1,
+        num_restarts=starts + KEEN,
+        batch_initial_conditions=surface.u_of(torch.cat([cover[:starts], cover[keen]])),
+        fixed_features=dict(fixed) or None,
+        return_best_only=False,
+        # A start that stalls on a plateau stays where it got to; the others are none the worse.
+        retry_on_optimization_warning=False,
+        options=None if options is None else dict(options),
+    )
+    X = surface.x_of(found.detach()).squeeze(-2)
+    return torch.minimum(torch.maximum(X, bounds[0]), bounds[1])
 
 
 def _checked_bounds(bounds: Tensor) -> Tensor:
