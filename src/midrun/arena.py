@@ -17,6 +17,7 @@ from midrun.belief.prior import Belief
 from midrun.candidates import Candidates
 from midrun.choice.domain import Domain, Finite
 from midrun.choice.optima import Box
+from midrun.query.guard import Guard
 from midrun.space import Space
 
 
@@ -35,6 +36,10 @@ class Arena(Protocol):
 
     def model(self) -> Model:
         """A fresh belief."""
+        ...
+
+    def guard(self) -> Guard:
+        """The guard of a tuner that is not given one."""
         ...
 
     def decode(self, point: Point) -> dict[str, Any]:
@@ -83,6 +88,10 @@ class FiniteArena:
         """A fresh belief."""
         return finite_model(self.belief, self.candidates.features, self.candidates.categorical)
 
+    def guard(self) -> Guard:
+        """The guard of a tuner that is not given one."""
+        return default_guard(self.belief, len(self.candidates.names))
+
     def near(self, point: Point, step: float) -> Any:
         """Which candidates are within a step in units of each column's range, (m,)."""
         X = self.candidates.features
@@ -116,6 +125,10 @@ class BoxArena:
     def model(self) -> Model:
         """A fresh belief."""
         return continuous_model(self.belief, self.space.categorical)
+
+    def guard(self) -> Guard:
+        """The guard of a tuner that is not given one."""
+        return default_guard(self.belief, self.space.d)
 
     def find(self, params: Any) -> Points:
         """Rows of several settings, given as dicts or as rows of the unit cube."""
@@ -153,6 +166,13 @@ class BoxArena:
         if "space" not in state:
             return "it has candidates, not a space"
         return self.space.difference(Space.from_dict(state["space"]))
+
+
+def default_guard(belief: Belief, d: int) -> Guard:
+    """Nothing to guard if all is given; else figures found by experiment (docs/learning.md)."""
+    if belief.complete:
+        return Guard()
+    return Guard(first=10 + 2 * d, silence=20)
 
 
 def arena_of(space: Any, candidates: Any, belief: Belief) -> Arena:

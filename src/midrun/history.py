@@ -123,6 +123,11 @@ class History(Sequence[Record]):
         else:
             column.append(-1 if point is None else int(point))
 
+    @property
+    def silent(self) -> int:
+        """Rounds since the last one that asked for a query."""
+        return len(self) - 1 - self._query.rfind(1) if self._query else 0
+
     def settle(self, i: int, reward: float, seconds: float | None) -> None:
         """Write down what was told of a round; what is not finite is a failure."""
         self._told[i] = _TOLD if math.isfinite(reward) else _FAILED

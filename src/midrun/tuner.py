@@ -29,6 +29,7 @@ from midrun.choice.domain import Optima
 from midrun.choice.surface import Surface
 from midrun.history import Decision, History
 from midrun.query.confidence import Confidence
+from midrun.query.guard import Guard
 from midrun.query.rule import QueryRule, Situation
 from midrun.settings import describe, reading, rebuild
 from midrun.space import Space
@@ -49,6 +50,8 @@ class Tuner:
         direction: ``"maximize"`` or ``"minimize"`` the reward.
         on_skip: In a round that is not observed play the best known setting (``"exploit"``), or
             the acquisition's choice as the paper does (``"explore"``).
+        guard: Rounds observed whatever the rule says. By default none if all of the belief is given,
+            else ``Guard(first=10 + 2 d, silence=20)`` for d dimensions.
         clip: Bounds on what the belief is told, in the reward's units.
         max_step: Largest move of any coordinate per round, in the unit cube (candidates: as a
             share of each column's range); an integer may always move by one.
@@ -75,6 +78,7 @@ class Tuner:
         query: QueryRule | None = None,
         direction: str = "maximize",
         on_skip: str = "exploit",
+        guard: Guard | None = None,
         clip: tuple[float, float] | None = None,
         max_step: float | None = None,
         start: Mapping[str, Any] | None = None,
@@ -91,6 +95,8 @@ class Tuner:
         if max_step is not None:
             number("max_step", max_step, "the largest move in the unit cube", above=0.0, high=1.0)
         self._arena = arena_of(space, candidates, self._belief)
+        self._guard = self._arena.guard() if guard is None else guard
+        protocol("guard", self._guard, "overrule")
         self._start = None if start is None else dict(start)
         self._start_point = None if start is None else self._arena.encode(start)
         self._model = self._arena.model()
@@ -113,6 +119,7 @@ class Tuner:
         posterior = self._model.posterior(t)
         optima = self._search(posterior, self._choice)  # line 3
         verdict = self._query.decide(self._situation(posterior, optima))  # line 4
+        verdict = self._guard.overrule(verdict, t=len(self.history) + 1, silent=self.history.silent)
         point = optima.point
         if self._start_point is not None and not len(self.history):
             point = self._start_point
@@ -200,6 +207,7 @@ class Tuner:
                 "query": describe(self._query),
                 "direction": self._direction,
                 "on_skip": self._on_skip,
+                "guard": describe(self._guard),
                 "clip": None if self._clip is None else list(self._clip),
                 "max_step": self._max_step,
                 "start": self._start,
@@ -243,7 +251,7 @@ class Tuner:
         """The tuner that a state was taken of."""
         with reading(state, SCHEMA):
             settings = dict(state["settings"])
-            for part in ("belief", "choice", "query"):
+            for part in ("belief", "choice", "query", "guard"):
                 settings[part] = rebuild(settings[part])
             if "space" in state:
                 tuner = cls(Space.from_dict(state["space"]), **settings)

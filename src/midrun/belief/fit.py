@@ -29,10 +29,10 @@ from midrun.belief.prior import JITTER, Belief, Parameters
 # Prior means and standard deviations of theta's parts, in units of the columns' ranges and of
 # standardised answers. Chosen on other seeds than any test's; docs/learning.md has the table.
 LENGTHSCALE = (math.log(0.4), 0.7)
-SCALE = (0.0, 0.7)
+SCALE = (math.log(2.0), 0.7)  # what is played varies less than what could be
 NOISE = (math.log(0.05), 1.2)
 FORGETTING = (float(logit(0.01)), 1.2)  # leans small: too large an epsilon costs far more
-MEAN = (0.0, 0.7)
+MEAN = (-0.3, 1.5)  # what is played is better than the average
 BOUND = 4.0  # theta stays within so many prior standard deviations
 
 

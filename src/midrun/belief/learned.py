@@ -28,7 +28,7 @@ Build: TypeAlias = Callable[[Kernel, Forgetting, Parameters], Member]
 
 logger = logging.getLogger(__name__)
 
-DRAWS = 4  # members besides the maximum; in pairs on opposite sides of it
+DRAWS = 6  # members besides the maximum; in pairs on opposite sides of it
 WINDOW = 256  # most answers kept; the oldest quarter goes when it is reached
 EARLY, NEWEST = 60, 100  # the answers that a fit looks at: see `_fitted`
 FIRST = 4  # answers before the first fit; until then the bank is drawn from the prior

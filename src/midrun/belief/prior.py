@@ -77,6 +77,13 @@ class Belief:
         if value is not None:
             object.__setattr__(self, name, number(name, value, meaning, **bounds))
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to learn."""
+        given = self.lengthscale is not None or self.kernel == "independent"
+        rest = (self.forgetting, self.noise, self.scale, self.mean)
+        return given and all(value is not None for value in rest)
+
     def lengthscales(self, d: int) -> Array | None:
         """One lengthscale per dimension, (d,), or None if they are to be learned."""
         if self.lengthscale is None:

@@ -113,12 +113,7 @@ class ForgettingKernel(Kernel):  # type: ignore[misc]  # GPyTorch ships no types
         self.register_parameter("raw_epsilon", torch.nn.Parameter(raw))
         self.register_constraint("raw_epsilon", epsilon_constraint or Interval(0.0, 1.0))
         if epsilon_prior is not None:
-            self.register_prior(
-                "epsilon_prior",
-                epsilon_prior,
-                _epsilon_of,
-                _set_epsilon_of,
-            )
+            self.register_prior("epsilon_prior", epsilon_prior, _epsilon_of, _set_epsilon_of)
         self.epsilon = 0.01 if epsilon is None else epsilon
         self.raw_epsilon.requires_grad_(epsilon is None)
 
@@ -404,8 +399,8 @@ class ModelPosterior:
     - **correlation**, **prior_std** and **remembered** come from the prior of an exact GPyTorch
       model (``SingleTaskGP`` and its kin, lists of them). Of any other model nothing is known
       before the answers, so the least certain point of ``cover`` stands for the prior, and
-      correlations are those of the posterior. They are smaller than the prior's, and a model that
-      is equally sure everywhere seems to know nothing: both err on the side of a query.
+      correlations are those of the posterior. These are smaller as a rule, and a model that is
+      equally sure everywhere seems to know nothing: both err on the side of a query.
 
     The model is looked at, not copied: a later change of its data shows.
 
@@ -492,7 +487,7 @@ class ModelPosterior:
 
     def _moments(self, X: Tensor, *, prior: bool = False) -> tuple[Array, Array]:
         """Means (n, q) and covariances (n, q, q) of n batches of q points."""
-        # One more axis than any other in front: a batch of models cannot hide in the points'.
+        # (n, 1, q, d): a batch of models shows in the second axis, and is not taken for points.
         with torch.no_grad(), gpytorch.settings.prior_mode(prior):
             posterior = self.model.posterior(X.unsqueeze(1), posterior_transform=self._transform)
             mean, covariance = _gaussian_moments(posterior)
@@ -582,13 +577,13 @@ def decide(
         bounds: Lower and upper bound of each column of x, (2, d).
         t: The round as the model's time column has it; None for a model without one.
         round: Rounds begun, this one included: 1, 2, 3, ...
-        num_restarts: Starts, the paper's 50.
+        num_restarts: Starts, the paper's 50; a few of the best of 256 more points are added.
         bandwidth: Optima closer than this are one mode, in units of ``bounds``.
         beta: Exploration weight for ``midrun.NoOverlap``; BoTorch's ``UpperConfidenceBound`` tells
             its own.
         generator: Seeds the starts, and tosses the coin of rules that have one.
         fixed_features_list: As in ``optimize_acqf_mixed``: one search for each assignment of
-            values to columns of x. Categories are enumerated by it.
+            values to columns of x, so that categories are enumerated.
         posterior_transform: Of the model's posterior for the rule; the acquisition has its own.
         options: For BoTorch's optimiser, for example ``{"maxiter": 100}``.
 
@@ -609,7 +604,7 @@ def decide(
     seed = int(rng.integers(2**31))
     sobol = draw_sobol_samples(bounds, n=max(COVER, starts), q=1, seed=seed)  # (m, 1, d)
     covers, ends = [], []
-    for fixed in fixed_features_list:
+    for fixed in fixed_features_list or ({},):
         cover = sobol.clone()
         for column, value in fixed.items():
             cover[..., column] = value

@@ -65,6 +65,8 @@ WORDS = {
     "coin": "the coin showed {statistic:.3g}, heads below {threshold:g}",
     "confidence": "P(best) = {statistic:.3f} against the closest mode, {threshold:g} is sure",
     "single mode": "P(best) = {statistic:.3f} against all else, {threshold:g} is sure",
+    "guard: first": "round {statistic:g} of the first {threshold:g}, which are all observed",
+    "guard: silence": "{statistic:g} rounds unobserved, {threshold:g} are the most",
     "no rival": "there is nothing else to choose",
     "overlap": "lcb of the choice minus ucb of the closest mode = {statistic:.3g}",
     "single mode overlap": "lcb of the choice minus ucb of all else = {statistic:.3g}",
