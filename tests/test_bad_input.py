@@ -163,7 +163,7 @@ def test_a_state_that_cannot_be_read_says_why():
             {**state, "settings": {**state["settings"], "query": {"type": "Mine"}}}
         )
     other = midrun.Tuner(candidates=[{"x": 0.0}, {"x": 0.6}, {"x": 1.0}])
-    with pytest.raises(ValueError, match=r"other candidates.*0\.6"):
+    with pytest.raises(ValueError, match=r"other settings.*0\.6"):
         other.load_state_dict(state)
     with pytest.raises(ValueError, match="another `belief`"):
         tuner(belief=midrun.Belief("se")).load_state_dict(state)

@@ -16,7 +16,7 @@ from tests.worlds import world
 
 RULES = [
     "midrun.Always()", "midrun.Every(3)", "midrun.Bernoulli(0.4)", "midrun.Confidence(0.9)",
-    "midrun.Confidence(0.8, joint=True)", "midrun.NoOverlap()",
+    "midrun.Confidence(0.8, joint=True)", "midrun.NoOverlap()", "midrun.ExpectedRegret(0.05)",
 ]  # fmt: skip
 CASES = [
     *[(rule, "matern32", "markov", "UCB()") for rule in RULES],

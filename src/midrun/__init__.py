@@ -15,6 +15,7 @@ from midrun.parameters import Integer as Integer
 from midrun.parameters import Ordinal as Ordinal
 from midrun.query.confidence import Confidence as Confidence
 from midrun.query.confidence import NoOverlap as NoOverlap
+from midrun.query.expected_regret import ExpectedRegret as ExpectedRegret
 from midrun.query.guard import Guard as Guard
 from midrun.query.rule import Reason as Reason
 from midrun.query.simple import Always as Always

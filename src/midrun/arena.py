@@ -17,7 +17,6 @@ from midrun.belief.prior import Belief
 from midrun.candidates import Candidates
 from midrun.choice.domain import Domain, Finite
 from midrun.choice.optima import Box
-from midrun.query.guard import Guard
 from midrun.space import Space
 
 
@@ -38,8 +37,9 @@ class Arena(Protocol):
         """A fresh belief."""
         ...
 
-    def guard(self) -> Guard:
-        """The guard of a tuner that is not given one."""
+    @property
+    def dimensions(self) -> int:
+        """Coordinates of a setting."""
         ...
 
     def decode(self, point: Point) -> dict[str, Any]:
@@ -80,6 +80,7 @@ class FiniteArena:
             candidates.categorical,
             independent=belief.kernel == "independent",
         )
+        self.dimensions = len(candidates.names)
         self.decode = candidates.decode
         self.encode = candidates.encode
         self.find = candidates.find
@@ -87,10 +88,6 @@ class FiniteArena:
     def model(self) -> Model:
         """A fresh belief."""
         return finite_model(self.belief, self.candidates.features, self.candidates.categorical)
-
-    def guard(self) -> Guard:
-        """The guard of a tuner that is not given one."""
-        return default_guard(self.belief, len(self.candidates.names))
 
     def near(self, point: Point, step: float) -> Any:
         """Which candidates are within a step in units of each column's range, (m,)."""
@@ -118,17 +115,13 @@ class BoxArena:
         self.space = space
         self.belief = belief
         self.domain = Box(space)
-        self.width = space.d
+        self.width = self.dimensions = space.d
         self.decode = space.decode
         self.encode = space.encode
 
     def model(self) -> Model:
         """A fresh belief."""
         return continuous_model(self.belief, self.space.categorical)
-
-    def guard(self) -> Guard:
-        """The guard of a tuner that is not given one."""
-        return default_guard(self.belief, self.space.d)
 
     def find(self, params: Any) -> Points:
         """Rows of several settings, given as dicts or as rows of the unit cube."""
@@ -166,13 +159,6 @@ class BoxArena:
         if "space" not in state:
             return "it has candidates, not a space"
         return self.space.difference(Space.from_dict(state["space"]))
-
-
-def default_guard(belief: Belief, d: int) -> Guard:
-    """Nothing to guard if all is given; else figures found by experiment (docs/learning.md)."""
-    if belief.complete:
-        return Guard()
-    return Guard(first=10 + 2 * d, silence=20)
 
 
 def arena_of(space: Any, candidates: Any, belief: Belief) -> Arena:

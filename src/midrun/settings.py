@@ -11,6 +11,7 @@ from midrun.belief.prior import Belief
 from midrun.choice.acquisition import EI, PI, UCB, Mean
 from midrun.choice.beta import ConstantBeta, LogBeta, TheoryBeta
 from midrun.query.confidence import Confidence, NoOverlap
+from midrun.query.expected_regret import ExpectedRegret
 from midrun.query.guard import Guard
 from midrun.query.simple import Always, Bernoulli, Every
 
@@ -18,7 +19,7 @@ PARTS: dict[str, type] = {
     part.__name__: part
     for part in (
         *(Belief, UCB, EI, PI, Mean, ConstantBeta, LogBeta, TheoryBeta),
-        *(Always, Every, Bernoulli, Confidence, NoOverlap, Guard),
+        *(Always, Every, Bernoulli, Confidence, NoOverlap, ExpectedRegret, Guard),
     )
 }
 

@@ -9,7 +9,7 @@ import dataclasses
 import math
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from midrun.arena import arena_of
 from midrun.belief.kernels import Array
 from midrun.belief.learned import Learned
-from midrun.belief.posterior import Posterior
+from midrun.belief.posterior import Point, Posterior
 from midrun.belief.prior import Belief
 from midrun.candidates import Candidates
 from midrun.checks import number, one_of, pair, protocol
@@ -29,7 +29,8 @@ from midrun.choice.domain import Optima
 from midrun.choice.surface import Surface
 from midrun.history import Decision, History
 from midrun.query.confidence import Confidence
-from midrun.query.guard import Guard
+from midrun.query.expected_regret import ExpectedRegret
+from midrun.query.guard import Guard, default_guard
 from midrun.query.rule import QueryRule, Situation
 from midrun.settings import describe, reading, rebuild
 from midrun.space import Space
@@ -46,12 +47,13 @@ class Tuner:
         candidates: In its place, a finite set: a list of dicts, or an array (m, d).
         belief: The Gaussian process behind it; what it does not give is learned.
         choice: Which point to try: ``UCB(beta)`` by default, ``EI()``, ``PI()`` or ``Mean()``.
-        query: Which rounds to observe: ``Confidence(0.9)`` by default.
+        query: Which rounds to observe: ``ExpectedRegret()`` by default; ``Confidence(kappa)`` is
+            the paper's rule.
         direction: ``"maximize"`` or ``"minimize"`` the reward.
         on_skip: In a round that is not observed play the best known setting (``"exploit"``), or
             the acquisition's choice as the paper does (``"explore"``).
-        guard: Rounds observed whatever the rule says. By default none if all of the belief is given,
-            else ``Guard(first=10 + 2 d, silence=20)`` for d dimensions.
+        guard: Rounds observed whatever the rule says. By default ``Guard(first=16 + 2 d,
+            silence=10)`` in d dimensions for a rule that reads a belief that is learned.
         clip: Bounds on what the belief is told, in the reward's units.
         max_step: Largest move of any coordinate per round, in the unit cube (candidates: as a
             share of each column's range); an integer may always move by one.
@@ -86,7 +88,7 @@ class Tuner:
     ) -> None:
         self._belief = protocol("belief", Belief() if belief is None else belief, "lengthscales")
         self._choice = protocol("choice", UCB() if choice is None else choice, "score")
-        self._query = protocol("query", Confidence() if query is None else query, "decide")
+        self._query = protocol("query", ExpectedRegret() if query is None else query, "decide")
         self._direction = one_of("direction", direction, ("maximize", "minimize"))
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._on_skip = one_of("on_skip", on_skip, ("exploit", "explore"))
@@ -95,8 +97,9 @@ class Tuner:
         if max_step is not None:
             number("max_step", max_step, "the largest move in the unit cube", above=0.0, high=1.0)
         self._arena = arena_of(space, candidates, self._belief)
-        self._guard = self._arena.guard() if guard is None else guard
-        protocol("guard", self._guard, "overrule")
+        if guard is None:
+            guard = default_guard(self._belief, self._query, self._arena.dimensions)
+        self._guard = protocol("guard", guard, "overrule")
         self._start = None if start is None else dict(start)
         self._start_point = None if start is None else self._arena.encode(start)
         self._model = self._arena.model()
@@ -118,13 +121,15 @@ class Tuner:
         t = self._next_round(round)
         posterior = self._model.posterior(t)
         optima = self._search(posterior, self._choice)  # line 3
-        verdict = self._query.decide(self._situation(posterior, optima))  # line 4
+        incumbent = cache(lambda: self._search(posterior, Mean()).point)
+        situation = self._situation(posterior, optima, incumbent)
+        verdict = self._query.decide(situation)  # line 4
         verdict = self._guard.overrule(verdict, t=len(self.history) + 1, silent=self.history.silent)
         point = optima.point
         if self._start_point is not None and not len(self.history):
             point = self._start_point
         elif not verdict.query and self._on_skip == "exploit":
-            point = self._search(posterior, Mean()).point
+            point = incumbent()
         mean, std = posterior.marginal(np.asarray(point)[None])
         played = (self._sign * float(mean[0]), float(std[0]))
         self.history.append(t, point, verdict, *played, optima.value)
@@ -180,11 +185,7 @@ class Tuner:
 
     def best(self) -> dict[str, Any]:
         """The setting with the best posterior mean now."""
-        posterior = self._model.posterior(self._upcoming)
-        surface = self._surface(posterior, Mean())
-        rng = np.random.default_rng(0)  # looking does not disturb the run
-        found = self._arena.domain.search(surface, rng, warm=self._warm.get("Mean"))
-        return self._arena.decode(found.point)
+        return self._arena.decode(self._peak_of_mean(self._model.posterior(self._upcoming)).point)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -262,34 +263,61 @@ class Tuner:
 
     def _search(self, posterior: Posterior, choice: Acquisition) -> Optima:
         """Optima of an acquisition, within reach of the last setting played."""
-        within = None
-        if self._max_step is not None and len(self.history):
-            within = self._arena.near(self.history.point(len(self.history) - 1), self._max_step)
-        name = type(choice).__name__
+        surface, name = self._surface(posterior, choice), type(choice).__name__
         optima = self._arena.domain.search(
-            self._surface(posterior, choice), self._rng, warm=self._warm.get(name), within=within
+            surface,
+            self._rng,
+            warm=self._warm.get(name),
+            within=self._within,
+            best_only=isinstance(choice, Mean),
         )
         if self._arena.width:
             self._warm[name] = optima.modes[:WARM]
         return optima
 
+    @property
+    def _within(self) -> Any:
+        """Where the next setting may lie, None if anywhere."""
+        if self._max_step is None or not len(self.history):
+            return None
+        return self._arena.near(self.history.point(len(self.history) - 1), self._max_step)
+
     def _surface(self, posterior: Posterior, choice: Acquisition) -> Surface:
         """The acquisition as a function of points."""
-        domain = self._arena.domain
+        setting = Setting(
+            t=len(self.history) + 1,
+            size=self._arena.domain.size,
+            scale=posterior.prior_std,
+            incumbent=cache(lambda: self._peak_of_mean(posterior).value),
+        )
+        return Surface(posterior, choice, setting)
 
-        @cache
-        def incumbent() -> float:
-            mean = self._surface(posterior, Mean())
-            return domain.search(mean, np.random.default_rng(0), warm=self._warm.get("Mean")).value
+    def _peak_of_mean(self, posterior: Posterior) -> Optima:
+        """The best known setting, anywhere; looking does not disturb the run's generator."""
+        surface, rng = self._surface(posterior, Mean()), np.random.default_rng(0)
+        return self._arena.domain.search(surface, rng, warm=self._warm.get("Mean"))
 
-        t = len(self.history) + 1
-        return Surface(posterior, choice, Setting(t, domain.size, posterior.prior_std, incumbent))
-
-    def _situation(self, posterior: Posterior, optima: Optima) -> Situation:
+    def _situation(
+        self, posterior: Posterior, optima: Optima, incumbent: Callable[[], Point]
+    ) -> Situation:
         """What the query rule may look at."""
         t, domain = len(self.history) + 1, self._arena.domain
-        beta = self._choice.beta(t, domain.size) if isinstance(self._choice, UCB) else None
-        return Situation(t, posterior, optima, domain.cover, beta, self._rng)
+
+        def search(surface: Any) -> Optima:
+            warm = optima.modes[:WARM] if self._arena.width else None
+            within = self._within
+            return domain.search(surface, self._rng, warm=warm, within=within, best_only=True)
+
+        return Situation(
+            t=t,
+            posterior=posterior,
+            optima=optima,
+            cover=domain.cover,
+            beta=self._choice.beta(t, domain.size) if isinstance(self._choice, UCB) else None,
+            rng=self._rng,
+            incumbent=incumbent,
+            search=search,
+        )
 
     @property
     def _last(self) -> float:
@@ -389,6 +417,7 @@ def ce_gp_ucb(
         "query": Confidence(kappa),
         "on_skip": "explore",
     }
+    options.setdefault("guard", Guard())
     clash = sorted(set(fixed) & set(options))
     if clash:
         raise TypeError(f"`ce_gp_ucb` is Algorithm 1 and fixes {clash}; use `Tuner` to vary them.")

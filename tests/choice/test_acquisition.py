@@ -7,8 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from midrun.choice.acquisition import EI, PI, UCB, Mean, Setting, log_expected_improvement
+from midrun.choice.acquisition import EI, PI, UCB, Mean, Setting
 from midrun.choice.beta import LogBeta, TheoryBeta
+from midrun.normal import log_expected_improvement
 
 SETTING = Setting(t=3, size=10, scale=1.0, incumbent=lambda: 0.7)
 

@@ -21,6 +21,7 @@ RULES = [
     midrun.Confidence(0.9),
     midrun.Confidence(0.9, joint=True),
     midrun.NoOverlap(),
+    midrun.ExpectedRegret(0.05),
 ]
 rules = pytest.mark.parametrize("rule", RULES, ids=repr)
 

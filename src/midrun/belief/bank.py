@@ -33,6 +33,10 @@ class SmoothPosterior(Posterior, Protocol):
         """Mean (q,) and its gradient (q, d)."""
         ...
 
+    def covariance_with_gradient(self, X: Array, point: Point) -> tuple[Array, Array]:
+        """Covariance of rows with one row (q,), and its gradient by the rows (q, d)."""
+        ...
+
 
 @dataclass(frozen=True)
 class BankPosterior:
@@ -104,6 +108,15 @@ class SmoothBankPosterior(BankPosterior):
         """Mean of the mixture at rows, and its gradient."""
         means, dmeans = self._stack.mean_with_gradient(X)
         return self.weights @ means, self._average(dmeans)
+
+    def covariance_with_gradient(self, X: Array, point: Point) -> tuple[Array, Array]:
+        """Covariance of the mixture of rows with one row, and its gradient by the rows."""
+        within, slope = self._stack.covariance_with_gradient(X, point)  # (b, q), (b, q, d)
+        means, dmeans = self._stack.mean_with_gradient(X)
+        at = self._stack.mean_with_gradient(np.asarray(point)[None])[0]  # (b, 1)
+        off = at - self.weights @ at
+        covariance = self.weights @ (within + off * (means - self.weights @ means))
+        return covariance, self._average(slope + off[:, :, None] * dmeans)
 
     def _average(self, each: Array) -> Array:
         return (self.weights @ each.reshape(len(each), -1)).reshape(each.shape[1:])

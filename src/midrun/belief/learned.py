@@ -33,6 +33,7 @@ WINDOW = 256  # most answers kept; the oldest quarter goes when it is reached
 EARLY, NEWEST = 60, 100  # the answers that a fit looks at: see `_fitted`
 FIRST = 4  # answers before the first fit; until then the bank is drawn from the prior
 GROWTH = 1.3  # answers grow by this factor, or by a fifth of the window, between fits
+SURPRISE = 3.0  # an answer so many standard deviations off for every member calls for a fit
 NEGLIGIBLE = 1e-3  # members of a smaller weight are left out of a posterior
 
 
@@ -105,10 +106,10 @@ class Learned:
         if full:
             gone = WINDOW // 4
             del self._points[:gone], self._times[:gone], self._y[:gone]
-        if self._count < FIRST or self._count >= self._next_fit or full:
+        due = self._count < FIRST or self._count >= self._next_fit or full
+        if due or self._surprised(point, float(value), float(round)):
             self._refit()
         else:
-            self._reweigh(point, float(value), float(round))
             for member in self._members:
                 member.observe(point, value, round)
 
@@ -124,14 +125,17 @@ class Learned:
         X = self._rows(np.array(points)) if points else np.empty((0, self._family.d))
         return Answers(X, np.array(times), np.array(y))
 
-    def _reweigh(self, point: Point, value: float, round: float) -> None:
-        for i, member in enumerate(self._members):
-            mean, std = member.posterior(round).marginal(np.asarray(point)[None])
-            noise = self._family.unpack(self._thetas[i], self._units)[2].noise
-            variance = float(std[0] ** 2 + noise)
-            self._log_weights[i] -= 0.5 * (
-                np.log(variance) + (value - float(mean[0])) ** 2 / variance
-            )
+    def _surprised(self, point: Point, value: float, round: float) -> bool:
+        """Reweigh the bank by what each member foretold; whether none of them foresaw the answer."""
+        views = [
+            member.posterior(round).marginal(np.asarray(point)[None]) for member in self._members
+        ]
+        mean, std = (np.array(part)[:, 0] for part in zip(*views, strict=True))
+        parts = [self._family.unpack(theta, self._units)[2] for theta in self._thetas]
+        variance = std**2 + [part.noise for part in parts]
+        squares = (value - mean) ** 2 / variance
+        self._log_weights = self._log_weights - 0.5 * (np.log(variance) + squares)
+        return bool(squares.min() > SURPRISE**2)
 
     def _refit(self) -> None:
         self._units = Units.of(self._fitted().y)

@@ -140,8 +140,12 @@ class ProcessPosterior:
         return mean, self._pull(X, 2.0 * slope * weight)
 
     def _pull(self, X: Array, weight: Array) -> Array:
-        """sum_i weight_qi (x_qj - X_ij) / l_j^2, zero for categories, (q, d)."""
-        pull = weight.sum(axis=-1)[..., None] * X - weight @ self.X
+        """What the slopes of the answers' correlations, so weighted, do at each row, (q, d)."""
+        return self._pull_to(self.X, X, weight)
+
+    def _pull_to(self, Z: Array, X: Array, weight: Array) -> Array:
+        """sum_i weight_qi (x_qj - Z_ij) / l_j^2, zero for categories, (q, d)."""
+        pull = weight.sum(axis=-1)[..., None] * X - weight @ Z
         pull /= np.square(self.kernel.lengthscale)[..., None, :]
         pull[..., self.kernel.categorical] = 0.0
         return pull
@@ -152,6 +156,17 @@ class ProcessPosterior:
         prior = self.scale[..., None] * self.kernel(rows, one)[..., 0]
         v, v_one = (self._cross(X) @ self.W.swapaxes(-1, -2) for X in (rows, one))
         return prior - (v @ v_one.swapaxes(-1, -2))[..., 0]
+
+    def covariance_with_gradient(self, X: Array, point: Point) -> tuple[Array, Array]:
+        """Posterior covariance of rows with one row (q,), and its gradient by the rows (q, d)."""
+        one = np.asarray(point)[None]
+        scale = self.scale[..., None, None]
+        weight = (self._cross(one) @ self.P) * self._weight  # (1, n)
+        k, slope = self.kernel.with_slope(X, self.X)
+        k_one, slope_one = self.kernel.with_slope(X, one)  # (q, 1)
+        covariance = (scale * k_one)[..., 0] - (k * weight).sum(axis=-1)
+        slope *= -2.0 * weight
+        return covariance, self._pull(X, slope) + self._pull_to(one, X, 2.0 * scale * slope_one)
 
     def correlation(self, points: Points, point: Point) -> Array:
         """Prior correlation in space of each point with one point."""

@@ -47,7 +47,13 @@ class Domain(Protocol):
         ...
 
     def search(
-        self, surface: Any, rng: np.random.Generator, *, warm: Any = None, within: Any = None
+        self,
+        surface: Any,
+        rng: np.random.Generator,
+        *,
+        warm: Any = None,
+        within: Any = None,
+        best_only: bool = False,
     ) -> Optima:
         """Optima of a surface, a function of points.
 
@@ -56,6 +62,7 @@ class Domain(Protocol):
             rng: Breaks ties, and places random starts.
             warm: The modes of an earlier search, to start from as well.
             within: Where to stay, as the arena's ``near`` gives it.
+            best_only: The other modes are not of interest; a cheaper search will do.
         """
         ...
 
@@ -104,7 +111,13 @@ class Finite:
         self._edges: Edges | None = None if independent else edges_of(features, categorical)
 
     def search(
-        self, surface: Any, rng: np.random.Generator, *, warm: Any = None, within: Any = None
+        self,
+        surface: Any,
+        rng: np.random.Generator,
+        *,
+        warm: Any = None,
+        within: Any = None,
+        best_only: bool = False,
     ) -> FiniteOptima:
         """The best candidate and, if asked for, the other modes; all are looked at."""
         values = surface(self.cover)

@@ -59,6 +59,7 @@ except ImportError as error:
         f"`midrun.integrations.botorch` needs BoTorch ({error}): pip install 'midrun[botorch]'"
     ) from error
 
+from midrun.belief.fit import FORGETTING, LENGTHSCALE, MEAN, NOISE, SCALE
 from midrun.belief.forgetting import TIMES
 from midrun.belief.kernels import Array
 from midrun.belief.posterior import Point, Points
@@ -240,11 +241,11 @@ class TimeVaryingGP(SingleTaskGP):
         in_space = ScaleKernel(
             _spatial_kernel(belief, d, _columns(categorical, d), batch),
             batch_shape=batch,
-            **_settings("outputscale", belief.scale, unit, 0.7),
+            **_settings("outputscale", belief.scale, unit, SCALE),
         )
-        _start(in_space, "outputscale", belief.scale, unit)
+        _start(in_space, "outputscale", belief.scale, unit * math.exp(SCALE[0]))
         if epsilon_prior is None:
-            epsilon_prior = LogNormalPrior(math.log(0.01), 1.2)  # leans small
+            epsilon_prior = LogNormalPrior(*FORGETTING)  # logit and log agree where it is small
         in_time = ForgettingKernel(
             belief.forgetting,
             time=time,
@@ -253,12 +254,16 @@ class TimeVaryingGP(SingleTaskGP):
             batch_shape=batch,
         )
         likelihood = GaussianLikelihood(
-            batch_shape=batch, **_settings("noise", belief.noise, 0.05 * unit, 1.2)
+            batch_shape=batch, **_settings("noise", belief.noise, unit, NOISE)
         )
         least = JITTER * (unit if belief.scale is None else belief.scale)
         given = None if belief.noise is None else max(belief.noise, least)
-        _start(likelihood.noise_covar, "noise", given, 0.05 * unit)
-        level = None if mean is not None else NormalPrior(centre, 0.7 * math.sqrt(unit))
+        _start(likelihood.noise_covar, "noise", given, unit * math.exp(NOISE[0]))
+        level = (
+            None
+            if mean is not None
+            else NormalPrior(centre + MEAN[0] * math.sqrt(unit), MEAN[1] * math.sqrt(unit))
+        )
         constant = ConstantMean(constant_prior=level, batch_shape=batch)
         _start(constant, "constant", belief.mean, centre)
         super().__init__(
@@ -304,20 +309,21 @@ def _columns(categorical: Sequence[int], d: int) -> list[int]:
     return columns
 
 
-def _settings(name: str, given: Any, median: float, width: float) -> dict[str, Any]:
+def _settings(name: str, given: Any, unit: float, prior: tuple[float, float]) -> dict[str, Any]:
     """Constraint of a positive parameter, and its log-normal prior if it is to be learned.
 
-    The medians and widths are those of ``midrun.belief.fit``.
+    The prior is one of ``midrun.belief.fit``: mean and width of the logarithm, in some unit.
     """
     # Without a transform a given value is held to its last bit; it has no prior, from which a
     # second attempt of `fit_gpytorch_mll` would draw. A learned one is fitted as its logarithm:
     # the optimiser's steps then have no unit.
     if given is not None:
         return {f"{name}_constraint": Positive(transform=None, inv_transform=None)}
-    above = GreaterThan(1e-4 * median, transform=torch.exp, inv_transform=torch.log)
+    log_median, width = math.log(unit) + prior[0], prior[1]
+    above = GreaterThan(1e-4 * math.exp(log_median), transform=torch.exp, inv_transform=torch.log)
     return {
         f"{name}_constraint": above,
-        f"{name}_prior": LogNormalPrior(math.log(median), width),
+        f"{name}_prior": LogNormalPrior(log_median, width),
     }
 
 
@@ -345,9 +351,9 @@ def _spatial_kernel(belief: Belief, d: int, categorical: list[int], batch: torch
             ard_num_dims=len(columns),
             active_dims=columns,
             batch_shape=batch,
-            **_settings("lengthscale", given, 0.4, 0.7),
+            **_settings("lengthscale", given, 1.0, LENGTHSCALE),
         )
-        _start(part, "lengthscale", given, 0.4)
+        _start(part, "lengthscale", given, math.exp(LENGTHSCALE[0]))
         product = part if product is None else product * part
     return product
 
@@ -539,9 +545,10 @@ class _InSteps(AcquisitionFunction):
 
 @dataclass(frozen=True)
 class _Optima:
-    """The acquisition's optima as a rule sees them."""
+    """A surface's optima as a rule sees them."""
 
     modes: Array  # (k, d), the best first
+    value: float
 
     @property
     def point(self) -> Array:
@@ -619,13 +626,24 @@ def decide(
     unit = (points - bounds[0]) / (bounds[1] - bounds[0])
     kept = mean_shift(unit.cpu().numpy(), values.cpu().numpy(), bandwidth, unordered)
     rows = torch.cat(covers).squeeze(-2).cpu().numpy()
+    posterior = ModelPosterior(model, t, cover=rows, posterior_transform=posterior_transform)
+    known = np.concatenate([points.cpu().numpy(), rows])
+
+    def best_known(surface: Callable[[Array], Array]) -> _Optima:
+        """The best of the optima and the cover: fine enough for a verdict."""
+        values = surface(known)
+        best = int(np.argmax(values))
+        return _Optima(known[best : best + 1], float(values[best]))
+
     situation = Situation(
         t=whole("round", round, "the count of rounds begun", low=1),
-        posterior=ModelPosterior(model, t, cover=rows, posterior_transform=posterior_transform),
-        optima=_Optima(points.cpu().numpy()[kept]),
+        posterior=posterior,
+        optima=_Optima(points.cpu().numpy()[kept], float(values[kept[0]])),
         cover=rows,
         beta=beta,
         rng=rng,
+        incumbent=lambda: best_known(lambda X: posterior.marginal(X)[0]).point,
+        search=best_known,
     )
     return points[kept[:1]], rule.decide(situation)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,16 +14,21 @@ FORGOTTEN = 1e-3  # a belief that explains less of the prior variance than this 
 
 
 class Modes(Protocol):
-    """What a rule sees of the acquisition's optima."""
+    """What a rule sees of a surface's optima."""
 
     @property
     def point(self) -> Point:
-        """The point chosen, x_t."""
+        """The best point; of the acquisition, x_t."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """Its value."""
         ...
 
     @property
     def modes(self) -> Points:
-        """All local maxima of the acquisition."""
+        """All local maxima of the surface."""
         ...
 
 
@@ -36,6 +42,8 @@ class Situation:
     cover: Points  # points that stand for the whole domain
     beta: float | None  # of the acquisition, if it is a confidence bound
     rng: np.random.Generator
+    incumbent: Callable[[], Point]  # the argmax of the posterior mean
+    search: Callable[[Any], Modes]  # optima of any surface on this domain
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ WORDS = {
     "coin": "the coin showed {statistic:.3g}, heads below {threshold:g}",
     "confidence": "P(best) = {statistic:.3f} against the closest mode, {threshold:g} is sure",
     "single mode": "P(best) = {statistic:.3f} against all else, {threshold:g} is sure",
+    "regret": "expected regret of the best known {statistic:.3g}, an answer costs {threshold:.3g}",
     "guard: first": "round {statistic:g} of the first {threshold:g}, which are all observed",
     "guard: silence": "{statistic:g} rounds unobserved, {threshold:g} are the most",
     "no rival": "there is nothing else to choose",

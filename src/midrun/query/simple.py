@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from midrun.checks import number, whole
 from midrun.query.rule import Situation, Verdict
@@ -11,6 +12,8 @@ from midrun.query.rule import Situation, Verdict
 @dataclass(frozen=True)
 class Always:
     """Observe every round: with UCB and ``on_skip="explore"`` this is TV-GP-UCB."""
+
+    reads_belief: ClassVar[bool] = False
 
     def decide(self, situation: Situation) -> Verdict:
         """Query."""
@@ -27,6 +30,8 @@ class Every:
         ...
         ValueError: `k` must be at least 1, but got 0. It is the gap between two looks, in rounds.
     """
+
+    reads_belief: ClassVar[bool] = False
 
     k: int
 
@@ -51,6 +56,8 @@ class Bernoulli:
         ...
         ValueError: `p` must lie in [0, 1], but got 1.5. It is the probability of a query.
     """
+
+    reads_belief: ClassVar[bool] = False
 
     p: float
 

@@ -1,0 +1,153 @@
+"""One suggestion on a mixed space with everything learned, against Optuna's GPSampler.
+
+Four continuous parameters (one of them on a log scale), two integers and two categories. Both sides
+have the same history, in which midrun's tuner (``query=Always()``, nothing else given) chose the
+points, and alternate round by round: Optuna's study is asked (``GPSampler(seed=...,
+deterministic_objective=False)``, timed), its trial is closed as failed, which the sampler ignores,
+and then midrun's round is added as a completed trial, untimed.
+
+Optuna fits its Gaussian process inside every ``ask``; midrun fits inside ``tell``, on a schedule.
+So two figures are given for midrun, ``ask`` alone and ``ask`` with the ``tell`` before it; the
+second one is the like of Optuna's. Of ``ask + tell`` the mean over rounds counts, not the median:
+most rounds have no fit. Windows of 20 rounds around n = 30, 60 and 100 observations. Once with one
+thread for every library and once with threads as they come: GPSampler sets its own to one.
+Asked: at least 10 times faster per suggestion.
+"""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import midrun
+from benchmarks._progress import Progress
+from benchmarks._table import at_least, quartiles, table
+from benchmarks.continuous_vs_botorch import THREADS
+
+SIZES, HALF = (30, 60, 100), 10
+OURS = ("ask", "ask + tell")
+SPACE = {
+    "a": (0.0, 1.0),
+    "b": (-2.0, 3.0),
+    "c": (0.5, 1.0),
+    "lr": midrun.Float(1e-5, 1e-1, log=True),
+    "layers": (1, 8),
+    "width": (16, 256),
+    "optimizer": ["sgd", "adam", "rmsprop"],
+    "schedule": ["constant", "cosine", "step", "linear"],
+}
+
+
+def reward(params: dict[str, Any], rng: np.random.Generator) -> float:
+    """A smooth bump whose place in the numbers depends on the categories."""
+    shift = {"sgd": 0.0, "adam": 0.15, "rmsprop": -0.1}[params["optimizer"]]
+    bonus = {"constant": 0.0, "cosine": 0.3, "step": 0.1, "linear": 0.2}[params["schedule"]]
+    unit = np.array(
+        [
+            params["a"] - 0.6 - shift,
+            (params["b"] + 2.0) / 5.0 - 0.3,
+            (params["c"] - 0.5) / 0.5 - 0.7,
+            (math.log10(params["lr"]) + 5.0) / 4.0 - 0.5 - shift,
+            (params["layers"] - 4.0) / 7.0,
+            (params["width"] - 128.0) / 240.0,
+        ]
+    )
+    return bonus - 2.0 * float(unit @ unit) + 0.1 * float(rng.standard_normal())
+
+
+def side_by_side(seed: int, rounds: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Seconds of midrun's ask, midrun's tell and Optuna's ask with 0, 1, ... observations."""
+    import optuna
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    distributions: dict[str, BaseDistribution] = {
+        "a": FloatDistribution(0.0, 1.0),
+        "b": FloatDistribution(-2.0, 3.0),
+        "c": FloatDistribution(0.5, 1.0),
+        "lr": FloatDistribution(1e-5, 1e-1, log=True),
+        "layers": IntDistribution(1, 8),
+        "width": IntDistribution(16, 256),
+        "optimizer": CategoricalDistribution(SPACE["optimizer"]),
+        "schedule": CategoricalDistribution(SPACE["schedule"]),
+    }
+    sampler = optuna.samplers.GPSampler(seed=seed, deterministic_objective=False)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    tuner = midrun.Tuner(SPACE, query=midrun.Always(), seed=seed)
+    rng = np.random.default_rng(seed)
+
+    seconds = np.zeros((rounds, 3))
+    progress = Progress(f"seed {seed}, rounds", rounds)
+    for ours, tell, theirs in zip(*seconds.T[:, :, None], strict=True):
+        start = perf_counter()
+        trial = study.ask(distributions)
+        theirs[0] = perf_counter() - start
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+        start = perf_counter()
+        decision = tuner.ask()
+        ours[0] = perf_counter() - start
+        value = reward(decision.params, rng)
+        start = perf_counter()
+        tuner.tell(decision, reward=value)
+        tell[0] = perf_counter() - start
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=decision.params, distributions=distributions, value=value
+            )
+        )
+        progress.step()
+    return seconds
+
+
+def run(quick: bool) -> dict[str, Any]:
+    seeds, sizes = (1, SIZES[:1]) if quick else (5, SIZES)
+    rows, asked, figures = [], [], {}
+    side_by_side(0, 12)  # libraries load, threads start
+    for threads, limited in THREADS.items():
+        with limited():
+            runs = [side_by_side(seed, sizes[-1] + HALF) for seed in range(seeds)]
+        figures[threads] = [seconds.tolist() for seconds in runs]
+        for n in sizes:
+            # (seeds, rounds): the tell before an ask is that of the round before
+            ask = 1e3 * np.array([s[n - HALF : n + HALF, 0] for s in runs])
+            tell = 1e3 * np.array([s[n - HALF - 1 : n + HALF - 1, 1] for s in runs])
+            theirs = 1e3 * np.array([s[n - HALF : n + HALF, 2] for s in runs])
+            for way, ours in zip(OURS, (ask, ask + tell), strict=True):
+                low, median, high = quartiles((theirs / ours).ravel())
+                of_means = float(theirs.mean() / ours.mean())
+                rows.append(
+                    [
+                        f"{threads}, n = {n}: {way}",
+                        *(float(np.median(ms)) for ms in (ours, theirs)),
+                        median,
+                        f"{low:.3g}-{high:.3g}",
+                        *(float(ms.mean()) for ms in (ours, theirs)),
+                        of_means,
+                    ]
+                )
+                got = median if way == OURS[0] else of_means
+                asked.append(at_least(f"{threads}, n = {n}: GPSampler / {way}", 10.0, got))
+    return {
+        "tables": [
+            table(
+                f"ms per suggestion, {2 * HALF} rounds around n, {seeds} seed(s)",
+                [
+                    "",
+                    *("midrun", "GPSampler", "ratio", "quartiles"),
+                    *("mean, midrun", "mean, GPSampler", "ratio of means"),
+                ],
+                rows,
+            )
+        ],
+        "asked": asked,
+        "seconds": figures,
+    }
