@@ -32,7 +32,7 @@ lint: $(READY)  ## ruff, mypy strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(READY)  ## peers side by side, seconds per round
+bench: .venv/.bench  ## peers side by side: seconds per decision, regret
 	$(BIN)/python -m benchmarks
 
 matrix: $(MATRIX:%=matrix-%)  ## the torch-free tests under the other Pythons found here
@@ -45,6 +45,11 @@ $(READY): pyproject.toml constraints.txt
 	@echo "== making .venv"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/pip $(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+.venv/.bench: $(READY)
+	@echo "== adding the peers to .venv"
+	@$(BIN)/pip $(PIP_INSTALL) -e '.[dev,bench]'
 	@touch $@
 
 # A pyenv shim may be on PATH for a version that is not switched on, so each candidate is run.

@@ -217,7 +217,7 @@ def test_a_configspace_is_taken_as_it_is():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: midrun.Tuner(), ["space", "candidates", "neither"]),
+        (midrun.Tuner, ["space", "candidates", "neither"]),
         (lambda: midrun.Tuner({"x": (0.0, 1.0)}, candidates=[{"x": 1}]), ["both"]),
         (lambda: midrun.Tuner({"x": (1.0, 0.0)}), ["'x'", "low=1.0", "high=0.0"]),
         (lambda: midrun.Tuner({"x": (1.0, 1.0)}), ["'x'", "low < high"]),

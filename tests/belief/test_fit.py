@@ -199,9 +199,13 @@ def test_a_failed_fit_keeps_the_last_parameters_and_says_so(monkeypatch):
         raise LinAlgError("made to fail")
 
     monkeypatch.setattr(learned_module, "fit", broken)
-    with pytest.warns(RuntimeWarning, match=r"last good parameters.*noise"):
+
+    def go_on():
         for i in range(20, 40):
             bank.observe(answers.X[i], answers.y[i], answers.times[i])
+
+    with pytest.warns(RuntimeWarning, match=r"last good parameters.*noise"):
+        go_on()
     assert bank.parameters["lengthscale"] == before
     assert np.isfinite(bank.posterior(41).marginal(answers.X)).all()
 

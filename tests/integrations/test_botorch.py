@@ -314,6 +314,10 @@ def best_of(cover):
     return search
 
 
+def known_best(cover, posterior):
+    return lambda: best_of(cover)(lambda X: posterior.marginal(X)[0]).point
+
+
 RULES = [
     midrun.Confidence(0.8),
     midrun.Confidence(0.95, joint=True),
@@ -342,7 +346,7 @@ def test_a_verdict_on_a_model_equals_that_on_midruns_own_posterior(rule):
             rule.decide(
                 Situation(t=seed + 1, posterior=posterior, optima=Optima(modes), cover=cover,
                           beta=2.0, rng=np.random.default_rng(seed), search=best_of(cover),
-                          incumbent=lambda p=posterior: best_of(cover)(lambda X: p.marginal(X)[0]).point)
+                          incumbent=known_best(cover, posterior))
             )
             for posterior in (process.posterior(now), model)
         )  # fmt: skip

@@ -126,7 +126,7 @@ class Learned:
         return Answers(X, np.array(times), np.array(y))
 
     def _surprised(self, point: Point, value: float, round: float) -> bool:
-        """Reweigh the bank by what each member foretold; whether none of them foresaw the answer."""
+        """Reweigh the bank by what each member foretold; True if none foresaw the answer."""
         views = [
             member.posterior(round).marginal(np.asarray(point)[None]) for member in self._members
         ]
