@@ -257,7 +257,7 @@ def specs():
     )
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.dictionaries(st.sampled_from("uvwxyz"), specs(), min_size=1, max_size=4),
     st.integers(0, 2**32 - 1),

@@ -22,6 +22,8 @@ from midrun.space import Space
 STARTS = 50
 BANDWIDTH = 0.2
 COVER = 256  # points that stand for the whole cube
+BEST = 8  # starts of a search for the best point alone
+TURNS = 100  # most evaluations of a climb
 SWEEPS = 8  # most turns of discrete moves
 CHUNK = 4096  # rows evaluated at once
 
@@ -103,16 +105,21 @@ class Box:
             rng: For the random starts.
             warm: More starts, (w, d): the last round's optima.
             within: Lower and upper corner of a smaller box, (d,) each; categories stay free.
-            best_only: A third of the random starts will do.
+            best_only: Climb only from the best few of the starts and of the cover.
         """
         low, high = (np.zeros(self._space.d), np.ones(self._space.d)) if within is None else within
-        X = self._random_starts(self._starts // 3 if best_only else self._starts, rng)
+        X = self._random_starts(self._starts, rng)
+        if best_only:
+            X = np.concatenate([X, self.cover])
         if within is not None:
             X = low + X * (high - low)
         if warm is not None and len(warm):
             X = np.concatenate([np.clip(warm, low, high), X])
         X = self._inside(self._space.snap(X), low, high)
         values = surface(X)
+        if best_only:
+            best = np.argsort(-values, kind="stable")[:BEST]
+            X, values = X[best], np.append(values[best], values.min())
         spread = max(float(np.ptp(values)), 1e-9 * float(np.abs(values).max()), 1e-300)
         on: npt.NDArray[Any] = np.arange(len(X))  # rows that may still get better
         for _ in range(SWEEPS):
@@ -120,7 +127,14 @@ class Box:
                 # What is stepped stays where it is: its bounds are its value.
                 floor = np.where(self._stepped, X[on], low)
                 ceiling = np.where(self._stepped, X[on], high)
-                X[on], _ = maximize(surface.with_gradient, X[on], floor, ceiling, spread=spread)
+                X[on], _ = maximize(
+                    surface.with_gradient,
+                    X[on],
+                    floor,
+                    ceiling,
+                    spread=spread,
+                    turns=TURNS // 4 if best_only else TURNS,
+                )
             if not self._stepped.any():
                 break
             X[on], moved = self._sweep(surface, X[on], low, high)
