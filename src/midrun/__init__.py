@@ -8,6 +8,7 @@ from midrun.choice.acquisition import Mean as Mean
 from midrun.choice.beta import LogBeta as LogBeta
 from midrun.choice.beta import TheoryBeta as TheoryBeta
 from midrun.history import Decision as Decision
+from midrun.paper import ce_gp_ucb as ce_gp_ucb
 from midrun.parameters import Categorical as Categorical
 from midrun.parameters import Constant as Constant
 from midrun.parameters import Float as Float
@@ -23,6 +24,5 @@ from midrun.query.simple import Bernoulli as Bernoulli
 from midrun.query.simple import Every as Every
 from midrun.replay import Replay as Replay
 from midrun.tuner import Tuner as Tuner
-from midrun.tuner import ce_gp_ucb as ce_gp_ucb
 
 __version__ = "0.1.0"

@@ -116,3 +116,19 @@ def pair(name: str, value: Any, meaning: str) -> tuple[float, float]:
     if low >= high:
         raise ValueError(f"`{name}` must be (low, high) with low < high, got {value!r}: {meaning}.")
     return low, high
+
+
+def the_one(reward: float | None, metric: float | None) -> float:
+    """What was told; exactly one of the two, and a number (NaN and infinities are failures)."""
+    if (reward is None) == (metric is None):
+        raise ValueError(
+            f"tell either `reward` or `metric`, but got {reward=} and {metric=}. A failed "
+            "evaluation is told as float('nan')."
+        )
+    name, value = ("reward", reward) if metric is None else ("metric", metric)
+    try:
+        return float(value)  # type: ignore[arg-type]  # 0-d arrays and tensors too
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`{name}` must be a number, but got {value!r} of type {type(value).__name__}."
+        ) from error

@@ -28,8 +28,9 @@ from midrun.belief.prior import JITTER, Belief
 from midrun.choice.acquisition import UCB
 from midrun.choice.beta import LogBeta
 from midrun.history import Decision
+from midrun.paper import ce_gp_ucb
 from midrun.query.simple import Always
-from midrun.tuner import Tuner, ce_gp_ucb
+from midrun.tuner import Tuner
 
 POINTS = 200
 LENGTHSCALE = 0.2

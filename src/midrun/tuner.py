@@ -5,7 +5,6 @@ Line numbers in comments are those of the paper's algorithm box; NOTATION.md lis
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import uuid
 import warnings
@@ -22,13 +21,11 @@ from midrun.belief.learned import Learned
 from midrun.belief.posterior import Point, Posterior
 from midrun.belief.prior import Belief
 from midrun.candidates import Candidates
-from midrun.checks import number, one_of, pair, protocol
+from midrun.checks import number, one_of, pair, protocol, the_one
 from midrun.choice.acquisition import UCB, Acquisition, Mean, Setting
-from midrun.choice.beta import LogBeta
 from midrun.choice.domain import Optima
 from midrun.choice.surface import Surface
 from midrun.history import Decision, History
-from midrun.query.confidence import Confidence
 from midrun.query.expected_regret import ExpectedRegret
 from midrun.query.guard import Guard, default_guard
 from midrun.query.rule import QueryRule, Situation
@@ -154,7 +151,7 @@ class Tuner:
             metric: The same by the name of a validation metric; give one of the two.
             seconds: What the evaluation took, for the record.
         """
-        value = _the_one(reward, metric)
+        value = the_one(reward, metric)
         cost = None if seconds is None else number("seconds", seconds, "its cost", low=0.0)
         i = self._row_to_tell(decision)
         if math.isfinite(value):
@@ -372,56 +369,3 @@ class Tuner:
                 "before, and answers are taken in the order of their rounds."
             )
         return i
-
-
-def _the_one(reward: float | None, metric: float | None) -> float:
-    """What was told; exactly one of the two, and a number (NaN and infinities are failures)."""
-    if (reward is None) == (metric is None):
-        raise ValueError(
-            f"tell either `reward` or `metric`, but got {reward=} and {metric=}. A failed "
-            "evaluation is told as float('nan')."
-        )
-    name, value = ("reward", reward) if metric is None else ("metric", metric)
-    try:
-        return float(value)  # type: ignore[arg-type]  # 0-d arrays and tensors too
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"`{name}` must be a number, but got {value!r} of type {type(value).__name__}."
-        ) from error
-
-
-def ce_gp_ucb(
-    space_or_candidates: Any,
-    kappa: float,
-    epsilon: float,
-    **options: Any,
-) -> Tuner:
-    """CE-GP-UCB, Algorithm 1 to the letter: for reproduction.
-
-    The acquisition's choice is played whether or not it is observed, beta_t = 0.8 ln(4 t), and
-    the rivals are the local optima of the upper confidence bound.
-
-    Args:
-        space_or_candidates: What may be chosen; a dict (or ConfigurationSpace) is a space.
-        kappa: The confidence threshold.
-        epsilon: The forgetting rate.
-        options: For :class:`Tuner`; the forgetting of ``belief`` is replaced by ``epsilon``.
-
-    Example:
-        >>> tuner = ce_gp_ucb(np.linspace(0, 1, 50)[:, None], kappa=0.9, epsilon=0.03, seed=1)
-        >>> tuner.ask().reason.words
-        'query: nothing is known yet'
-    """
-    fixed: dict[str, Any] = {
-        "choice": UCB(LogBeta(0.8, 4.0)),
-        "query": Confidence(kappa),
-        "on_skip": "explore",
-    }
-    options.setdefault("guard", Guard())
-    clash = sorted(set(fixed) & set(options))
-    if clash:
-        raise TypeError(f"`ce_gp_ucb` is Algorithm 1 and fixes {clash}; use `Tuner` to vary them.")
-    belief = dataclasses.replace(options.pop("belief", None) or Belief(), forgetting=epsilon)
-    is_space = isinstance(space_or_candidates, Mapping | Space)
-    where = {"space" if is_space else "candidates": space_or_candidates}
-    return Tuner(**where, belief=belief, **fixed, **options)
