@@ -4,14 +4,15 @@ Four continuous parameters (one of them on a log scale), two integers and two ca
 have the same history, in which midrun's tuner (``query=Always()``, nothing else given) chose the
 points, and alternate round by round: Optuna's study is asked (``GPSampler(seed=...,
 deterministic_objective=False)``, timed), its trial is closed as failed, which the sampler ignores,
-and then midrun's round is added as a completed trial, untimed.
+and then midrun's round is added as a completed trial, untimed. A second tuner, with the default
+rule, decides in the same rounds also whether to look; it is told in every round and has a history
+of its own.
 
 Optuna fits its Gaussian process inside every ``ask``; midrun fits inside ``tell``, on a schedule.
-So two figures are given for midrun, ``ask`` alone and ``ask`` with the ``tell`` before it; the
-second one is the like of Optuna's. Of ``ask + tell`` the mean over rounds counts, not the median:
-most rounds have no fit. Windows of 20 rounds around n = 30, 60 and 100 observations. Once with one
-thread for every library and once with threads as they come: GPSampler sets its own to one.
-Asked: at least 10 times faster per suggestion.
+So ``ask`` is given alone and with the ``tell`` before it; the second is the like of Optuna's. Of
+it the mean over rounds counts, not the median: most rounds have no fit. Windows of 20 rounds around
+n = 30, 60 and 100 observations; once with one thread for every library, once with threads as they
+come (GPSampler sets its own to one). Asked: at least 10 times faster per suggestion.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ import numpy as np
 import midrun
 from benchmarks._progress import Progress
 from benchmarks._table import at_least, quartiles, table
+from benchmarks._worlds import Array
 from benchmarks.continuous_vs_botorch import THREADS
 
 SIZES, HALF = (30, 60, 100), 10
-OURS = ("ask", "ask + tell")
+OURS = ("ask", "ask + tell", "ask, default rule", "ask + tell, default rule")
 SPACE = {
     "a": (0.0, 1.0),
     "b": (-2.0, 3.0),
@@ -58,8 +60,8 @@ def reward(params: dict[str, Any], rng: np.random.Generator) -> float:
     return bonus - 2.0 * float(unit @ unit) + 0.1 * float(rng.standard_normal())
 
 
-def side_by_side(seed: int, rounds: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Seconds of midrun's ask, midrun's tell and Optuna's ask with 0, 1, ... observations."""
+def side_by_side(seed: int, rounds: int) -> Array:
+    """Seconds with 0, 1, ... observations: of Optuna's ask, and of each tuner's ask and tell."""
     import optuna
     from optuna.distributions import (
         BaseDistribution,
@@ -81,29 +83,32 @@ def side_by_side(seed: int, rounds: int) -> np.ndarray[Any, np.dtype[np.float64]
     }
     sampler = optuna.samplers.GPSampler(seed=seed, deterministic_objective=False)
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    tuner = midrun.Tuner(SPACE, query=midrun.Always(), seed=seed)
+    tuners = (
+        midrun.Tuner(SPACE, query=midrun.Always(), seed=seed),
+        midrun.Tuner(SPACE, seed=seed),
+    )
     rng = np.random.default_rng(seed)
 
-    seconds = np.zeros((rounds, 3))
+    seconds = np.zeros((rounds, 1 + 2 * len(tuners)))
     progress = Progress(f"seed {seed}, rounds", rounds)
-    for ours, tell, theirs in zip(*seconds.T[:, :, None], strict=True):
+    for t in range(rounds):
         start = perf_counter()
         trial = study.ask(distributions)
-        theirs[0] = perf_counter() - start
+        seconds[t, 0] = perf_counter() - start
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
-
-        start = perf_counter()
-        decision = tuner.ask()
-        ours[0] = perf_counter() - start
-        value = reward(decision.params, rng)
-        start = perf_counter()
-        tuner.tell(decision, reward=value)
-        tell[0] = perf_counter() - start
-        study.add_trial(
-            optuna.trial.create_trial(
-                params=decision.params, distributions=distributions, value=value
-            )
-        )
+        for i, tuner in enumerate(tuners):
+            start = perf_counter()
+            decision = tuner.ask()
+            seconds[t, 1 + 2 * i] = perf_counter() - start
+            value = reward(decision.params, rng)
+            start = perf_counter()
+            tuner.tell(decision, reward=value)
+            seconds[t, 2 + 2 * i] = perf_counter() - start
+            if i == 0:
+                completed = optuna.trial.create_trial(
+                    params=decision.params, distributions=distributions, value=value
+                )
+                study.add_trial(completed)
         progress.step()
     return seconds
 
@@ -114,14 +119,14 @@ def run(quick: bool) -> dict[str, Any]:
     side_by_side(0, 12)  # libraries load, threads start
     for threads, limited in THREADS.items():
         with limited():
-            runs = [side_by_side(seed, sizes[-1] + HALF) for seed in range(seeds)]
-        figures[threads] = [seconds.tolist() for seconds in runs]
+            runs = np.array([side_by_side(seed, sizes[-1] + HALF) for seed in range(seeds)])
+        figures[threads] = runs.tolist()
         for n in sizes:
-            # (seeds, rounds): the tell before an ask is that of the round before
-            ask = 1e3 * np.array([s[n - HALF : n + HALF, 0] for s in runs])
-            tell = 1e3 * np.array([s[n - HALF - 1 : n + HALF - 1, 1] for s in runs])
-            theirs = 1e3 * np.array([s[n - HALF : n + HALF, 2] for s in runs])
-            for way, ours in zip(OURS, (ask, ask + tell), strict=True):
+            window = 1e3 * runs[:, n - HALF : n + HALF]  # ms, (seeds, rounds, 5)
+            before = 1e3 * runs[:, n - HALF - 1 : n + HALF - 1]  # the tell before an ask
+            theirs, always, default = window[..., 0], window[..., 1], window[..., 3]
+            ways = (always, always + before[..., 2], default, default + before[..., 4])
+            for way, ours in zip(OURS, ways, strict=True):
                 low, median, high = quartiles((theirs / ours).ravel())
                 of_means = float(theirs.mean() / ours.mean())
                 rows.append(
@@ -134,7 +139,7 @@ def run(quick: bool) -> dict[str, Any]:
                         of_means,
                     ]
                 )
-                got = median if way == OURS[0] else of_means
+                got = of_means if "tell" in way else median
                 asked.append(at_least(f"{threads}, n = {n}: GPSampler / {way}", 10.0, got))
     return {
         "tables": [

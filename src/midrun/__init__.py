@@ -18,6 +18,8 @@ from midrun.query.confidence import Confidence as Confidence
 from midrun.query.confidence import NoOverlap as NoOverlap
 from midrun.query.expected_regret import ExpectedRegret as ExpectedRegret
 from midrun.query.guard import Guard as Guard
+from midrun.query.pacing import Budget as Budget
+from midrun.query.pacing import Overhead as Overhead
 from midrun.query.rule import Reason as Reason
 from midrun.query.simple import Always as Always
 from midrun.query.simple import Bernoulli as Bernoulli

@@ -30,7 +30,8 @@ def ce_gp_ucb(
         space_or_candidates: What may be chosen; a dict (or ConfigurationSpace) is a space.
         kappa: The confidence threshold.
         epsilon: The forgetting rate.
-        options: For :class:`Tuner`; the forgetting of ``belief`` is replaced by ``epsilon``.
+        options: For :class:`Tuner`. The forgetting of ``belief`` is replaced by ``epsilon``, and
+            its scale and mean, if left out, are the paper's 1 and 0.
 
     Example:
         >>> import numpy as np
@@ -47,7 +48,13 @@ def ce_gp_ucb(
     clash = sorted(set(fixed) & set(options))
     if clash:
         raise TypeError(f"`ce_gp_ucb` is Algorithm 1 and fixes {clash}; use `Tuner` to vary them.")
-    belief = dataclasses.replace(options.pop("belief", None) or Belief(), forgetting=epsilon)
+    belief = options.pop("belief", None) or Belief()
+    belief = dataclasses.replace(
+        belief,
+        forgetting=epsilon,
+        scale=1.0 if belief.scale is None else belief.scale,
+        mean=0.0 if belief.mean is None else belief.mean,
+    )
     is_space = isinstance(space_or_candidates, Mapping | Space)
     where = {"space" if is_space else "candidates": space_or_candidates}
     return Tuner(**where, belief=belief, **fixed, **options)

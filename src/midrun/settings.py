@@ -13,13 +13,14 @@ from midrun.choice.beta import ConstantBeta, LogBeta, TheoryBeta
 from midrun.query.confidence import Confidence, NoOverlap
 from midrun.query.expected_regret import ExpectedRegret
 from midrun.query.guard import Guard
+from midrun.query.pacing import Budget, Overhead
 from midrun.query.simple import Always, Bernoulli, Every
 
 PARTS: dict[str, type] = {
     part.__name__: part
     for part in (
         *(Belief, UCB, EI, PI, Mean, ConstantBeta, LogBeta, TheoryBeta),
-        *(Always, Every, Bernoulli, Confidence, NoOverlap, ExpectedRegret, Guard),
+        *(Always, Every, Bernoulli, Confidence, NoOverlap, ExpectedRegret, Budget, Overhead, Guard),
     )
 }
 

@@ -5,16 +5,20 @@ Line numbers in comments are those of the paper's algorithm box; NOTATION.md lis
 
 from __future__ import annotations
 
+import copy
 import math
 import uuid
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
+from time import monotonic
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from midrun.account import Account
 from midrun.arena import arena_of
 from midrun.belief.kernels import Array
 from midrun.belief.learned import Learned
@@ -104,6 +108,9 @@ class Tuner:
         self._run = uuid.uuid4().hex
         self._again = False  # the last decision is to be handed out once more
         self._warned = False
+        self._memory: dict[str, Any] = {}  # the query rule's own
+        self._evaluating: dict[float, float] = {}  # seconds measured of rounds not told yet
+        self.account = Account()
         self._warm: dict[str, Any] = {}  # modes of the last searches, to start the next ones from
         self.history = History(self._arena.decode, self._arena.width)
 
@@ -116,6 +123,7 @@ class Tuner:
         if self._hand_out_again(round):
             return self._decision(len(self.history) - 1)
         t = self._next_round(round)
+        asked = self.account.close_round()
         posterior = self._model.posterior(t)
         optima = self._search(posterior, self._choice)  # line 3
         incumbent = cache(lambda: self._search(posterior, Mean()).point)
@@ -130,7 +138,20 @@ class Tuner:
         mean, std = posterior.marginal(np.asarray(point)[None])
         played = (self._sign * float(mean[0]), float(std[0]))
         self.history.append(t, point, verdict, *played, optima.value)
+        self.account.open_round(asked, query=verdict.query)
         return self._decision(len(self.history) - 1)
+
+    @contextmanager
+    def evaluating(self, decision: Decision) -> Iterator[None]:
+        """Measure an evaluation: ``with tuner.evaluating(decision): metric = validate(model)``.
+
+        Its seconds are taken by the ``tell`` of the same decision.
+        """
+        start = monotonic()
+        try:
+            yield
+        finally:
+            self._evaluating[decision.round] = monotonic() - start
 
     def tell(
         self,
@@ -149,7 +170,7 @@ class Tuner:
             decision: The decision of that round.
             reward: The reward f_t(x_t), with noise.
             metric: The same by the name of a validation metric; give one of the two.
-            seconds: What the evaluation took, for the record.
+            seconds: What the evaluation took; measured by :meth:`evaluating` if that was used.
         """
         value = the_one(reward, metric)
         cost = None if seconds is None else number("seconds", seconds, "its cost", low=0.0)
@@ -157,7 +178,11 @@ class Tuner:
         if math.isfinite(value):
             clipped = value if self._clip is None else min(max(value, self._clip[0]), self._clip[1])
             self._model.observe(self.history.point(i), self._sign * clipped, decision.round)
+        measured = self._evaluating.pop(decision.round, None)
+        cost = measured if cost is None else cost
         self.history.settle(i, value, cost)
+        if cost is not None:
+            self.account.add_evaluation(cost)
         if not math.isfinite(value) and not self._warned:
             self._warned = True
             warnings.warn(
@@ -211,6 +236,8 @@ class Tuner:
                 "start": self._start,
             },
             "warned": self._warned,
+            "memory": copy.deepcopy(self._memory),
+            "account": self.account.to_dict(),
             "warm": {name: np.asarray(modes).tolist() for name, modes in self._warm.items()},
             "rng": self._rng.bit_generator.state,
             "history": self.history.to_dict(),
@@ -238,9 +265,11 @@ class Tuner:
             model = self._arena.model()
             model.load_state_dict(state["model"])
             run, warned, rng = state["run"], state["warned"], state["rng"]
+            memory, account = copy.deepcopy(state["memory"]), Account(**state["account"])
             warm = {name: np.array(modes) for name, modes in state["warm"].items()}
         self._rng.bit_generator.state = rng
         self._run, self._warned, self._warm = run, warned, warm
+        self._memory, self.account, self._evaluating = memory, account, {}
         self.history, self._model = history, model
         self._again = len(history) > 0 and not history.told(len(history) - 1)
 
@@ -314,6 +343,8 @@ class Tuner:
             rng=self._rng,
             incumbent=incumbent,
             search=search,
+            memory=self._memory,
+            account=self.account,
         )
 
     @property

@@ -90,6 +90,11 @@ class Confidence:
     def __post_init__(self) -> None:
         number("kappa", self.kappa, "the confidence asked for", above=0.0, below=1.0)
 
+    def pressure(self, verdict: Verdict) -> float:
+        """Log odds of the confidence asked for, minus those of the choice being the best."""
+        p = min(max(verdict.statistic or 0.0, 1e-300), 1.0 - 1e-16)
+        return math.log(self.kappa / (1.0 - self.kappa)) - math.log(p / (1.0 - p))
+
     def decide(self, situation: Situation) -> Verdict:
         """Query if some rival may be better."""
         nothing = know_nothing(situation)
@@ -114,6 +119,10 @@ class NoOverlap:
     two standard deviations are equal it is ``Confidence`` at
     :math:`\gamma_t = \Phi(\sqrt{2 \beta_t})` (the paper prints :math:`\sqrt2 \beta_t`).
     """
+
+    def pressure(self, verdict: Verdict) -> float:
+        """How far the intervals overlap, in the reward's units."""
+        return -(verdict.statistic or 0.0)
 
     def decide(self, situation: Situation) -> Verdict:
         """Query if some confidence interval overlaps the choice's."""

@@ -12,6 +12,7 @@ the belief fades, so the rule cannot get stuck.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,11 @@ class ExpectedRegret:
 
     def __post_init__(self) -> None:
         number("price", self.price, "what an answer is worth", above=0.0)
+
+    def pressure(self, verdict: Verdict) -> float:
+        """Log of the expected regret over the price."""
+        statistic, threshold = verdict.statistic or 0.0, verdict.threshold or 1.0
+        return math.log(max(statistic, 1e-300) / threshold)
 
     def decide(self, situation: Situation) -> Verdict:
         """Query if some setting may be better by more than the price."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +44,8 @@ class Situation:
     rng: np.random.Generator
     incumbent: Callable[[], Point]  # the argmax of the posterior mean
     search: Callable[[Any], Modes]  # optima of any surface on this domain
+    memory: dict[str, Any] = field(default_factory=dict)  # the rule's own, kept from round to round
+    account: Any = None  # what was spent, ``midrun.account.Account``
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,11 @@ WORDS = {
     "confidence": "P(best) = {statistic:.3f} against the closest mode, {threshold:g} is sure",
     "single mode": "P(best) = {statistic:.3f} against all else, {threshold:g} is sure",
     "regret": "expected regret of the best known {statistic:.3g}, an answer costs {threshold:.3g}",
+    "budget": "the need is {statistic:.3g}; the bar is where the budget meets it",
+    "budget: spent": "the budget is spent",
+    "budget: to spend": "the budget covers all rounds that are left",
+    "overhead": "the need is {statistic:.3g}; the bar is where the time allowed meets it",
+    "overhead: spent": "the time allowed for validation is spent",
     "guard: first": "round {statistic:g} of the first {threshold:g}, which are all observed",
     "guard: silence": "{statistic:g} rounds unobserved, {threshold:g} are the most",
     "no rival": "there is nothing else to choose",
