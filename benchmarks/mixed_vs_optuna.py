@@ -10,7 +10,7 @@ of its own.
 
 Optuna fits its Gaussian process inside every ``ask``; midrun fits inside ``tell``, on a schedule.
 So ``ask`` is given alone and with the ``tell`` before it; the second is the like of Optuna's. Of
-it the mean over rounds counts, not the median: most rounds have no fit. Windows of 20 rounds around
+it the mean over rounds counts, not the median: most rounds have no fit. Windows of 10 rounds around
 n = 30, 60 and 100 observations; once with one thread for every library, once with threads as they
 come (GPSampler sets its own to one). Asked: at least 10 times faster per suggestion.
 """
@@ -18,6 +18,7 @@ come (GPSampler sets its own to one). Asked: at least 10 times faster per sugges
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -29,7 +30,8 @@ from benchmarks._table import at_least, quartiles, table
 from benchmarks._worlds import Array
 from benchmarks.continuous_vs_botorch import THREADS
 
-SIZES, HALF = (30, 60, 100), 10
+SIZES, HALF = (30, 60, 100), 5
+WARM = 2  # asks of Optuna before a window: its fits start from the last one
 OURS = ("ask", "ask + tell", "ask, default rule", "ask + tell, default rule")
 SPACE = {
     "a": (0.0, 1.0),
@@ -60,8 +62,11 @@ def reward(params: dict[str, Any], rng: np.random.Generator) -> float:
     return bonus - 2.0 * float(unit @ unit) + 0.1 * float(rng.standard_normal())
 
 
-def side_by_side(seed: int, rounds: int) -> Array:
-    """Seconds with 0, 1, ... observations: of Optuna's ask, and of each tuner's ask and tell."""
+def side_by_side(seed: int, sizes: Sequence[int]) -> Array:
+    """Seconds with 0, 1, ... observations: of Optuna's ask, and of each tuner's ask and tell.
+
+    Optuna is asked in the windows around the sizes alone.
+    """
     import optuna
     from optuna.distributions import (
         BaseDistribution,
@@ -89,13 +94,15 @@ def side_by_side(seed: int, rounds: int) -> Array:
     )
     rng = np.random.default_rng(seed)
 
+    rounds = sizes[-1] + HALF
     seconds = np.zeros((rounds, 1 + 2 * len(tuners)))
     progress = Progress(f"seed {seed}, rounds", rounds)
     for t in range(rounds):
-        start = perf_counter()
-        trial = study.ask(distributions)
-        seconds[t, 0] = perf_counter() - start
-        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        if any(-HALF - WARM <= t - n < HALF for n in sizes):
+            start = perf_counter()
+            trial = study.ask(distributions)
+            seconds[t, 0] = perf_counter() - start
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
         for i, tuner in enumerate(tuners):
             start = perf_counter()
             decision = tuner.ask()
@@ -114,12 +121,13 @@ def side_by_side(seed: int, rounds: int) -> Array:
 
 
 def run(quick: bool) -> dict[str, Any]:
-    seeds, sizes = (1, SIZES[:1]) if quick else (5, SIZES)
+    sizes = SIZES[:1] if quick else SIZES
+    seeds = (1, 1) if quick else (4, 1)
     rows, asked, figures = [], [], {}
-    side_by_side(0, 12)  # libraries load, threads start
-    for threads, limited in THREADS.items():
+    side_by_side(0, (12,))  # libraries load, threads start
+    for (threads, limited), count in zip(THREADS.items(), seeds, strict=True):
         with limited():
-            runs = np.array([side_by_side(seed, sizes[-1] + HALF) for seed in range(seeds)])
+            runs = np.array([side_by_side(seed, sizes) for seed in range(count)])
         figures[threads] = runs.tolist()
         for n in sizes:
             window = 1e3 * runs[:, n - HALF : n + HALF]  # ms, (seeds, rounds, 5)
@@ -144,7 +152,7 @@ def run(quick: bool) -> dict[str, Any]:
     return {
         "tables": [
             table(
-                f"ms per suggestion, {2 * HALF} rounds around n, {seeds} seed(s)",
+                f"ms per suggestion, {2 * HALF} rounds around n, seeds: {seeds[0]} and {seeds[1]}",
                 [
                     "",
                     *("midrun", "GPSampler", "ratio", "quartiles"),

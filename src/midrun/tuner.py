@@ -387,7 +387,7 @@ class Tuner:
                 f"the decision of round {decision.round} is of another tuner; tell it to that one."
             )
         i = self.history.find(decision.round)
-        if i is None or self.history[i].params != decision.params:
+        if i is None or self._arena.decode(self.history.point(i)) != decision.params:
             raise ValueError(
                 f"this tuner has not handed out {decision.params} in round {decision.round}; after "
                 "loading an earlier state, ask again."

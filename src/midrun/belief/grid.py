@@ -17,12 +17,12 @@ Names and shapes: ``m`` candidates, ``mean`` (m,) is the mean minus the prior me
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from midrun.belief.forgetting import Forgetting, forward_lag
 from midrun.belief.kernels import Array, Kernel
@@ -50,7 +50,7 @@ class GridPosterior:
     @property
     def prior_std(self) -> float:
         """Standard deviation of f where nothing is known."""
-        return float(np.sqrt(self.grid.parameters.scale))
+        return math.sqrt(self.grid.parameters.scale)
 
     @cached_property
     def remembered(self) -> float:
@@ -67,7 +67,7 @@ class GridPosterior:
     def marginal(self, points: Points) -> tuple[Array, Array]:
         """Mean and standard deviation at each index."""
         mean, std = self._all
-        return mean[points], std[points]
+        return mean.take(points), std.take(points)
 
     def covariance(self, points: Points, point: Point) -> Array:
         """Posterior covariance of each index with one index."""
@@ -180,10 +180,9 @@ class Grid:
 
     def _fold(self) -> None:
         """R0 += V'V; new arrays, so that posteriors handed out stay as they were."""
-        before = np.zeros((self._V.shape[1],) * 2) if self._R0 is None else self._R0
-        # BLAS is column-major: .T is its view of our rows. Only the lower triangle is computed.
-        R0 = np.tril(dsyrk(1.0, self._V.T, beta=1.0, c=before.T, lower=True))
-        R0 += np.tril(R0, -1).T
+        R0 = self._V.T @ self._V  # NumPy sees the transpose: half the work, exactly symmetric
+        if self._R0 is not None:
+            R0 += self._R0
         self._R0 = R0
         self._V = np.empty_like(self._V)
         self._used = 0

@@ -108,7 +108,10 @@ class Finite:
     ) -> None:
         self.cover: npt.NDArray[np.intp] = np.arange(len(features))
         self.size = len(features)
-        self._edges: Edges | None = None if independent else edges_of(features, categorical)
+        # By columns: each round gathers the values at one end of all edges, then at the other.
+        self._edges: Edges | None = (
+            None if independent else np.asfortranarray(edges_of(features, categorical))
+        )
 
     def search(
         self,

@@ -107,15 +107,17 @@ def local_optima(values: Array, edges: Edges) -> npt.NDArray[np.intp]:
     """
     m = len(values)
     a, b = edges[:, 0], edges[:, 1]
-    rise = values[b] - values[a]
-    flat = np.abs(rise) <= FLAT * (values.max() - values.min())
+    rise = values.take(b) - values.take(a)
+    least = FLAT * (values.max() - values.min())
+    up, down = rise > least, rise < -least
     beaten = np.zeros(m, dtype=bool)
-    beaten[a[(rise > 0) & ~flat]] = True
-    beaten[b[(rise < 0) & ~flat]] = True
-    if not flat[~(beaten[a] & beaten[b])].any():
+    beaten[a[up]] = True
+    beaten[b[down]] = True
+    flat = np.flatnonzero(~(up | down))
+    if (beaten[a[flat]] & beaten[b[flat]]).all():
         return np.flatnonzero(~beaten)
     # A plateau is one mode unless some point of it has a higher neighbour.
-    links = coo_array((np.ones(flat.sum()), (a[flat], b[flat])), shape=(m, m))
+    links = coo_array((np.ones(len(flat)), (a[flat], b[flat])), shape=(m, m))
     count, label = connected_components(links, directed=False)
     plateau_beaten = np.zeros(count, dtype=bool)
     plateau_beaten[label[beaten]] = True
