@@ -111,7 +111,11 @@ def test_a_long_run_resumes_from_arrays_of_bounded_size(kernel):
     assert len(json.dumps(state["model"])) < 200_000
     again = midrun.Tuner.from_state_dict(state)
     assert go_on(again, REPLAY + 250) == go_on(tuner, REPLAY + 250)
-    assert again.state_dict() == tuner.state_dict()
+    one, two = again.state_dict(), tuner.state_dict()
+    assert (
+        one.pop("account")["queries"] == two.pop("account")["queries"]
+    )  # its seconds are measured
+    assert one == two
 
 
 def test_the_decision_in_hand_is_handed_out_again_after_a_resume():
