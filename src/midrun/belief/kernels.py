@@ -88,20 +88,30 @@ class Kernel:
         value = PROFILES[self.name](self._squared_distance(X, Z))[0]
         return value if not self.categorical.any() else value * self._hamming(X, Z)
 
-    def with_slope(self, X: Array, Z: Array) -> tuple[Array, Array]:
+    def scaled(self, X: Array) -> tuple[Array, Array]:
+        """Numeric columns in units of their lengthscales (n, d), and their squared norms (n,)."""
+        A = X[:, ~self.categorical] / self.lengthscale[..., None, ~self.categorical]
+        return A, np.square(A).sum(axis=-1)
+
+    def with_slope(
+        self, X: Array, Z: Array, Z_scaled: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
         r"""Correlation and its factor of slope, both (n, m).
 
         The gradient by a numeric :math:`x_j` is
         :math:`2 (x_j - z_j) / \ell_j^2` times the second array.
+
+        Args:
+            X: Rows (n, d).
+            Z: Rows (m, d).
+            Z_scaled: What :meth:`scaled` gives of Z, if it is at hand.
         """
         # One matrix product for the distances: a few digits fewer than _squared_distance.
-        numeric = ~self.categorical
-        lengthscale = self.lengthscale[..., None, numeric]
-        A, B = (M[:, numeric] / lengthscale for M in (X, Z))
+        (A, A2), (B, B2) = self.scaled(X), Z_scaled or self.scaled(Z)
         r2 = A @ B.swapaxes(-1, -2)
         r2 *= -2.0
-        r2 += np.square(A).sum(axis=-1)[..., :, None]
-        r2 += np.square(B).sum(axis=-1)[..., None, :]
+        r2 += A2[..., :, None]
+        r2 += B2[..., None, :]
         value, factor = PROFILES[self.name](np.maximum(r2, 0.0, out=r2))
         if self.categorical.any():
             hamming = self._hamming(X, Z)

@@ -99,6 +99,10 @@ class ProcessPosterior:
         return k
 
     @cached_property
+    def _scaled(self) -> tuple[Array, Array]:
+        return self.kernel.scaled(self.X)
+
+    @cached_property
     def alpha(self) -> Array:
         """Weights of the mean, K^-1 (y - m), (n,)."""
         weights: Array = (self.z[..., None, :] @ self.W)[..., 0, :]
@@ -121,7 +125,7 @@ class ProcessPosterior:
         Through the precision: half the work of :meth:`marginal`, and a few digits fewer.
         """
         scale = self.scale[..., None]
-        k, slope = self.kernel.with_slope(X, self.X)  # (q, n)
+        k, slope = self.kernel.with_slope(X, self.X, self._scaled)  # (q, n)
         k *= self._weight
         slope *= 2.0 * self._weight
         w = k @ self.P  # (q, n)
@@ -134,7 +138,7 @@ class ProcessPosterior:
 
     def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
         """The mean alone, O(n) a row: (q,) and (q, d)."""
-        k, slope = self.kernel.with_slope(X, self.X)
+        k, slope = self.kernel.with_slope(X, self.X, self._scaled)
         weight = self._weight * self.alpha[..., None, :]
         mean = self.mean[..., None] + (k * weight).sum(axis=-1)
         return mean, self._pull(X, 2.0 * slope * weight)
@@ -162,7 +166,7 @@ class ProcessPosterior:
         one = np.asarray(point)[None]
         scale = self.scale[..., None, None]
         weight = (self._cross(one) @ self.P) * self._weight  # (1, n)
-        k, slope = self.kernel.with_slope(X, self.X)
+        k, slope = self.kernel.with_slope(X, self.X, self._scaled)
         k_one, slope_one = self.kernel.with_slope(X, one)  # (q, 1)
         covariance = (scale * k_one)[..., 0] - (k * weight).sum(axis=-1)
         slope *= -2.0 * weight

@@ -1,12 +1,12 @@
 r"""L-BFGS-B over many starts at once: each evaluation is one vectorised call for all of them.
 
-Limited-memory BFGS within bounds (Byrd et al. 1995; the projected path and the held variables are
-Bertsekas 1982). Every start has its own memory, line search and end. In each turn all of them try
-one step; those whose step is accepted get a new direction, the others a shorter step, and nobody
-waits for anybody's line search.
+BFGS within bounds (Byrd et al. 1995; the projected path and the held variables are Bertsekas
+1982). Every start has its own curvature, line search and end. In each turn all of them try one
+step; those whose step is accepted get a new direction, the others a shorter step, and nobody waits
+for anybody's line search. A space of hyperparameters has few variables, so the memory of each start
+is kept as the inverse Hessian itself, which is cheaper here than a list of pairs.
 
-Shapes: ``s`` starts, ``d`` variables, ``m`` pairs of memory, the newest first: ``X`` (s, d), ``S``
-and ``Y`` (m, s, d), ``rho`` (m, s); a pair with ``rho = 0`` is none.
+Shapes: ``s`` starts, ``d`` variables: ``X`` and ``G`` (s, d), ``F`` (s,), ``H`` (s, d, d).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy.typing as npt
 from midrun.belief.kernels import Array
 
 Objective: TypeAlias = Callable[[Array], tuple[Array, Array]]  # (s, d) -> values (s,), grads (s, d)
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
-MEMORY = 6
 ARMIJO = 1e-4
+LAG = 0.01
 SHORTEST = 1e-8  # a step shorter than this share of the first trial ends a start
 
 
@@ -39,17 +40,13 @@ class _Climbers:
     high: Array  # (s, d)
     direction: Array  # (s, d)
     length: Array  # (s,)
-    gamma: Array  # (s,) scale of the first guess of the inverse Hessian
-    S: Array  # (m, s, d)
-    Y: Array  # (m, s, d)
-    rho: Array  # (m, s)
+    H: Array  # (s, d, d), inverse Hessian
+    fresh: Mask  # (s,) whether H is still a first guess
 
-    def keep(self, on: npt.NDArray[np.bool_]) -> None:
+    def keep(self, on: Mask) -> None:
         """Let the others go."""
         for field in fields(self):
-            array = getattr(self, field.name)
-            on_axis_1 = field.name in ("S", "Y", "rho")
-            setattr(self, field.name, array[:, on] if on_axis_1 else array[on])
+            setattr(self, field.name, getattr(self, field.name)[on])
 
 
 def maximize(
@@ -59,6 +56,7 @@ def maximize(
     high: Array,
     *,
     turns: int = 100,
+    patience: int = 20,
     flat: float = 1e-3,
     gain: float = 1e-8,
     merge: float = 0.01,
@@ -72,6 +70,8 @@ def maximize(
         low: Lower bounds, (d,) or (s, d).
         high: Upper bounds, (d,) or (s, d).
         turns: Most evaluations of any start.
+        patience: After so many turns only starts within a hundredth of the spread of the best one
+            go on; the others stay where they are.
         flat: A start has arrived when its free gradient is below this, per unit of the box, in
             units of the spread of values over the starts. (Where a peak is a tenth of the box
             wide, 1e-3 leaves some 1e-8 of the spread to gain.)
@@ -104,83 +104,78 @@ def maximize(
         high=np.broadcast_to(high, (s, d)),
         direction=np.zeros((s, d)),
         length=np.ones(s),
-        gamma=gamma,
-        S=np.zeros((MEMORY, s, d)),
-        Y=np.zeros((MEMORY, s, d)),
-        rho=np.zeros((MEMORY, s)),
+        H=gamma[:, None, None] * np.eye(d),
+        fresh=np.ones(s, dtype=bool),
     )
     ends, best = X.copy(), -value
-    arrived = _turn(now, np.arange(s), flat * spread, pairs=0)
+    everyone = np.ones(s, dtype=bool)
+    arrived = _turn(now, everyone, flat * spread)
     for turn in range(1, turns + 1):
         if turn % 5 == 0:
             arrived |= _followers(now, merge)
-        now.keep(~arrived)
-        if not len(now.row):
-            break
+        if turn > patience:  # stragglers are near their peak: only what may be the best goes on
+            arrived |= now.F > best.min() + LAG * spread
+        if arrived.any():
+            now.keep(~arrived)
+            if not len(now.row):
+                break
         trial = np.clip(now.X + now.length[:, None] * now.direction, now.low, now.high)
         value, gradient = objective(trial)
-        F, G = -value, -gradient
-        expected = np.minimum(np.einsum("sd,sd->s", now.G, trial - now.X), 0.0)
-        accepted = now.F + ARMIJO * expected >= F
+        F, G, moved = -value, -gradient, trial - now.X
+        expected = np.minimum((now.G * moved).sum(axis=1), 0.0)
         gained = now.F - F
-        # Refused: go to the minimum of the parabola through both values and the slope.
-        excess = F - now.F - expected
-        shrink = np.divide(-0.5 * expected, excess, out=np.full(len(F), 0.5), where=excess > 0)
-        now.length *= np.where(accepted, 1.0, np.clip(shrink, 0.1, 0.5))
+        ok = gained >= -ARMIJO * expected
+        if not ok.all():
+            # Refused: go to the minimum of the parabola through both values and the slope.
+            excess = -gained - expected
+            shrink = np.divide(-0.5 * expected, excess, out=np.full(len(F), 0.5), where=excess > 0)
+            now.length *= np.where(ok, 1.0, np.clip(shrink, 0.1, 0.5))
         arrived = now.length < SHORTEST
-        ok = np.flatnonzero(accepted)
-        _remember(now, ok, trial[ok] - now.X[ok], G[ok] - now.G[ok])
+        _remember(now, ok, moved, G - now.G)
         now.X[ok], now.F[ok], now.G[ok], now.length[ok] = trial[ok], F[ok], G[ok], 1.0
         ends[now.row[ok]], best[now.row[ok]] = trial[ok], F[ok]
-        arrived[ok] = gained[ok] <= gain * spread
-        arrived |= _turn(now, ok, flat * spread, pairs=min(turn, MEMORY))
+        arrived |= ok & (gained <= gain * spread)
+        arrived |= _turn(now, ok, flat * spread)
     return ends, -best
 
 
-def _remember(now: _Climbers, ok: npt.NDArray[np.intp], moved: Array, turned: Array) -> None:
-    """Push a pair for each accepted step; one without curvature counts for nothing."""
-    curvature = np.einsum("sd,sd->s", moved, turned)
-    norm = np.einsum("sd,sd->s", turned, turned)
-    length = np.einsum("sd,sd->s", moved, moved)
-    good = curvature > 1e-12 * np.sqrt(norm * length)
-    for memory, new in ((now.S, moved), (now.Y, turned)):
-        memory[1:, ok] = memory[:-1, ok]
-        memory[0, ok] = new
-    now.rho[1:, ok] = now.rho[:-1, ok]
-    now.rho[0, ok] = np.divide(1.0, curvature, out=np.zeros_like(curvature), where=good)
-    now.gamma[ok[good]] = curvature[good] / norm[good]
+def _remember(now: _Climbers, ok: Mask, moved: Array, turned: Array) -> None:
+    """The BFGS update of H for accepted steps; one without curvature teaches nothing."""
+    turned = np.where(moved == 0.0, 0.0, turned)  # of a variable that was held, nothing is learnt
+    curvature = (moved * turned).sum(axis=1)
+    norm = (turned * turned).sum(axis=1)
+    good = ok & (curvature > 1e-12 * np.sqrt(norm * (moved * moved).sum(axis=1)))
+    new = good & now.fresh
+    if new.any():  # the first pair gives the scale of the guess
+        now.H[new] = (curvature[new] / norm[new])[:, None, None] * np.eye(moved.shape[1])
+        now.fresh[new] = False
+    p, y, sy = moved[good], turned[good], curvature[good, None]
+    H = now.H[good]
+    Hy = (H @ y[:, :, None])[:, :, 0] / sy
+    p_scaled = p * (0.5 * (1.0 + (y * Hy).sum(axis=1, keepdims=True)) / sy) - Hy
+    H += p_scaled[:, :, None] * p[:, None, :]
+    H += p[:, :, None] * p_scaled[:, None, :]
+    now.H[good] = H
 
 
-def _turn(
-    now: _Climbers, ok: npt.NDArray[np.intp], flat: float, pairs: int
-) -> npt.NDArray[np.bool_]:
-    """New directions for some starts; True where the free gradient is flat, (s,)."""
-    X, G = now.X[ok], now.G[ok]
-    held = ((now.low[ok] >= X) & (G > 0)) | ((now.high[ok] <= X) & (G < 0))
-    free = np.where(held, 0.0, G)
-    S, Y, rho, gamma = now.S[:, ok], now.Y[:, ok], now.rho[:, ok], now.gamma[ok, None]
-    # The inverse Hessian of memory times the gradient, in two loops (Nocedal 1980).
-    q = free.copy()
-    alpha = np.zeros_like(rho)
-    for i in range(pairs):
-        alpha[i] = rho[i] * np.einsum("sd,sd->s", S[i], q)
-        q -= alpha[i][:, None] * Y[i]
-    q *= gamma
-    for i in reversed(range(pairs)):
-        q += (alpha[i] - rho[i] * np.einsum("sd,sd->s", Y[i], q))[:, None] * S[i]
-    direction = np.where(held, 0.0, -q)
-    uphill = np.einsum("sd,sd->s", direction, free) >= 0.0
-    now.direction[ok] = np.where(uphill[:, None], -gamma * free, direction)
-    arrived = np.zeros(len(now.row), dtype=bool)
-    arrived[ok] = np.abs(free).max(axis=1) <= flat
-    return arrived
+def _turn(now: _Climbers, ok: Mask, flat: float) -> Mask:
+    """New directions where ``ok``; True where the free gradient is flat, (s,)."""
+    held = ((now.low >= now.X) & (now.G > 0)) | ((now.high <= now.X) & (now.G < 0))
+    free = np.where(held, 0.0, now.G)
+    newton = np.where(held, 0.0, -(now.H @ free[:, :, None])[:, :, 0])
+    uphill = (newton * free).sum(axis=1) >= 0.0
+    if uphill.any():
+        slope = np.maximum(np.linalg.norm(free, axis=1), 1e-300)
+        newton = np.where(uphill[:, None], -0.1 * free / slope[:, None], newton)
+    now.direction = np.where(ok[:, None], newton, now.direction)
+    return ok & (np.abs(free).max(axis=1) <= flat)
 
 
-def _followers(now: _Climbers, merge: float) -> npt.NDArray[np.bool_]:
+def _followers(now: _Climbers, merge: float) -> Mask:
     """True for starts that have come close to a better one, (s,)."""
     close = np.square(now.X[:, None, :] - now.X[None, :, :]).sum(axis=2) < merge**2
     worse = (now.F[:, None] > now.F[None, :]) | (
         (now.F[:, None] == now.F[None, :]) & (now.row[:, None] > now.row[None, :])
     )
-    follows: npt.NDArray[np.bool_] = (close & worse).any(axis=1)
+    follows: Mask = (close & worse).any(axis=1)
     return follows

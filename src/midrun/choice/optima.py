@@ -235,16 +235,14 @@ def mean_shift(
         numeric = points[:, ~categorical]
     else:
         same, numeric = np.ones((len(points), len(points)), dtype=bool), points
-    centre = numeric.copy()
+    centre, before = numeric, np.zeros_like(same)
     for _ in range(100):
-        near = same & (_distances(centre, numeric) <= bandwidth)
-        near |= np.eye(len(points), dtype=bool)
-        moved = (near @ numeric) / near.sum(axis=1)[:, None]
-        at_rest = np.abs(moved - centre).max(initial=0.0) < 1e-6
-        centre = moved
-        if at_rest:
+        near = same & (_squared_distances(centre, numeric) <= bandwidth**2)
+        near[np.diag_indices(len(points))] = True
+        if np.array_equal(near, before):  # the same neighbours have the same mean
             break
-    together = same & (_distances(centre, centre) <= bandwidth)
+        centre, before = (near @ numeric) / near.sum(axis=1)[:, None], near
+    together = same & (_squared_distances(centre, centre) <= bandwidth**2)
     kept: list[int] = []
     for i in np.argsort(-values, kind="stable"):
         if not together[i, kept].any():
@@ -252,5 +250,5 @@ def mean_shift(
     return np.array(kept, dtype=np.intp)
 
 
-def _distances(A: Array, B: Array) -> Array:
-    return np.sqrt(np.square(A[:, None, :] - B[None, :, :]).sum(axis=2))
+def _squared_distances(A: Array, B: Array) -> Array:
+    return np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1) - 2.0 * A @ B.T
