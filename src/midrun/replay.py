@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from midrun.checks import number
+from midrun.checks import number, the_one
 from midrun.history import Decision
 from midrun.query.rule import Reason
 
@@ -66,7 +66,4 @@ class Replay:
         seconds: float | None = None,
     ) -> None:
         """Keep what was told; it changes nothing."""
-        value = reward if metric is None else metric
-        if value is None:
-            raise ValueError("tell either `reward` or `metric`, but got neither.")
-        self.told.append((decision.round, float(value)))
+        self.told.append((decision.round, the_one(reward, metric)))

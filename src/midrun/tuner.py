@@ -5,7 +5,6 @@ Line numbers in comments are those of the paper's algorithm box; NOTATION.md lis
 
 from __future__ import annotations
 
-import copy
 import math
 import uuid
 import warnings
@@ -22,25 +21,23 @@ from midrun.account import Account
 from midrun.arena import arena_of
 from midrun.belief.kernels import Array
 from midrun.belief.learned import Learned
-from midrun.belief.posterior import Point, Posterior
+from midrun.belief.posterior import Optima, Point, Posterior
 from midrun.belief.prior import Belief
 from midrun.candidates import Candidates
+from midrun.checkpoint import Checkpointed, arguments_of
 from midrun.checks import number, one_of, pair, protocol, the_one
 from midrun.choice.acquisition import UCB, Acquisition, Mean, Setting
-from midrun.choice.domain import Optima
 from midrun.choice.surface import Surface
 from midrun.history import Decision, History
 from midrun.query.expected_regret import ExpectedRegret
 from midrun.query.guard import Guard, default_guard
 from midrun.query.rule import QueryRule, Situation
-from midrun.settings import describe, reading, rebuild
 from midrun.space import Space
 
-SCHEMA = 1
 WARM = 16  # modes of a search that the next one starts from
 
 
-class Tuner:
+class Tuner(Checkpointed):
     """Chooses hyperparameters round by round, and says in which rounds to evaluate.
 
     Args:
@@ -218,72 +215,10 @@ class Tuner:
         names = ("lengthscale", "forgetting", "noise", "scale", "mean")
         return {name: getattr(self._belief, name) for name in names}
 
-    def state_dict(self) -> dict[str, Any]:
-        """All that later decisions depend on, as plain JSON types."""
-        return {
-            "schema": SCHEMA,
-            "run": self._run,
-            **self._arena.to_dict(),
-            "settings": {
-                "belief": describe(self._belief),
-                "choice": describe(self._choice),
-                "query": describe(self._query),
-                "direction": self._direction,
-                "on_skip": self._on_skip,
-                "guard": describe(self._guard),
-                "clip": None if self._clip is None else list(self._clip),
-                "max_step": self._max_step,
-                "start": self._start,
-            },
-            "warned": self._warned,
-            "memory": copy.deepcopy(self._memory),
-            "account": self.account.to_dict(),
-            "warm": {name: np.asarray(modes).tolist() for name, modes in self._warm.items()},
-            "rng": self._rng.bit_generator.state,
-            "history": self.history.to_dict(),
-            "model": self._model.state_dict(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state: the next decisions are equal to the last bit.
-
-        The last decision, if it was not told, is handed out again by the next ``ask``: its round
-        was not finished. Apart from belief and direction, settings stay this tuner's own.
-        """
-        with reading(state, SCHEMA):
-            difference = self._arena.difference(state)
-            if difference is not None:
-                raise ValueError(f"the state is of a tuner with other settings: {difference}.")
-            for name, mine in (("belief", describe(self._belief)), ("direction", self._direction)):
-                theirs = state["settings"][name]
-                if theirs != mine:
-                    raise ValueError(
-                        f"the state is of a tuner with another `{name}`: {theirs}, not {mine}."
-                    )
-            history = History(self._arena.decode, self._arena.width)
-            history.load_dict(state["history"])
-            model = self._arena.model()
-            model.load_state_dict(state["model"])
-            run, warned, rng = state["run"], state["warned"], state["rng"]
-            memory, account = copy.deepcopy(state["memory"]), Account(**state["account"])
-            warm = {name: np.array(modes) for name, modes in state["warm"].items()}
-        self._rng.bit_generator.state = rng
-        self._run, self._warned, self._warm = run, warned, warm
-        self._memory, self.account, self._evaluating = memory, account, {}
-        self.history, self._model = history, model
-        self._again = len(history) > 0 and not history.told(len(history) - 1)
-
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Tuner:
-        """The tuner that a state was taken of."""
-        with reading(state, SCHEMA):
-            settings = dict(state["settings"])
-            for part in ("belief", "choice", "query", "guard"):
-                settings[part] = rebuild(settings[part])
-            if "space" in state:
-                tuner = cls(Space.from_dict(state["space"]), **settings)
-            else:
-                tuner = cls(candidates=Candidates.from_dict(state["candidates"]), **settings)
+        """The tuner that a state was taken of, ready to go on."""
+        tuner = cls(**arguments_of(state))
         tuner.load_state_dict(state)
         return tuner
 

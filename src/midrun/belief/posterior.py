@@ -17,6 +17,25 @@ Points: TypeAlias = npt.NDArray[Any]  # (n,) indices of a finite set, or (n, d) 
 Point: TypeAlias = Any  # one entry of Points: an index or a row (d,)
 
 
+class Optima(Protocol):
+    """What a search over a surface found."""
+
+    @property
+    def point(self) -> Point:
+        """The global maximum."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """Its value."""
+        ...
+
+    @property
+    def modes(self) -> Points:
+        """All local maxima, the global one among them."""
+        ...
+
+
 class Posterior(Protocol):
     r"""The belief about :math:`f_t` at one round, frozen: later answers do not change it."""
 

@@ -10,27 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from midrun.belief.kernels import Array
-from midrun.belief.posterior import Point, Points
+from midrun.belief.posterior import Optima, Points
 from midrun.choice.neighbours import Edges, edges_of, local_optima
-
-
-class Optima(Protocol):
-    """What a search found."""
-
-    @property
-    def point(self) -> Point:
-        """The global maximum."""
-        ...
-
-    @property
-    def value(self) -> float:
-        """Its value."""
-        ...
-
-    @property
-    def modes(self) -> Points:
-        """All local maxima, the global one among them."""
-        ...
 
 
 class Domain(Protocol):

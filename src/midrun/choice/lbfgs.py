@@ -114,7 +114,7 @@ def maximize(
         if turn % 5 == 0:
             arrived |= _followers(now, merge)
         if turn > patience:  # stragglers are near their peak: only what may be the best goes on
-            arrived |= now.F > best.min() + LAG * spread
+            arrived |= best.min() + LAG * spread < now.F
         if arrived.any():
             now.keep(~arrived)
             if not len(now.row):

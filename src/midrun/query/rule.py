@@ -8,28 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from midrun.belief.posterior import Point, Points, Posterior
+from midrun.belief.posterior import Optima, Point, Points, Posterior
 
 FORGOTTEN = 1e-3  # a belief that explains less of the prior variance than this knows nothing
-
-
-class Modes(Protocol):
-    """What a rule sees of a surface's optima."""
-
-    @property
-    def point(self) -> Point:
-        """The best point; of the acquisition, x_t."""
-        ...
-
-    @property
-    def value(self) -> float:
-        """Its value."""
-        ...
-
-    @property
-    def modes(self) -> Points:
-        """All local maxima of the surface."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -38,12 +19,12 @@ class Situation:
 
     t: int  # rounds begun, this one included
     posterior: Posterior
-    optima: Modes  # of the acquisition; x_t is optima.point
+    optima: Optima  # of the acquisition; x_t is optima.point
     cover: Points  # points that stand for the whole domain
     beta: float | None  # of the acquisition, if it is a confidence bound
     rng: np.random.Generator
     incumbent: Callable[[], Point]  # the argmax of the posterior mean
-    search: Callable[[Any], Modes]  # optima of any surface on this domain
+    search: Callable[[Any], Optima]  # optima of any surface on this domain
     memory: dict[str, Any] = field(default_factory=dict)  # the rule's own, kept from round to round
     account: Any = None  # what was spent, ``midrun.account.Account``
 
