@@ -24,7 +24,7 @@ Objective: TypeAlias = Callable[[Array], tuple[Array, Array]]  # (s, d) -> value
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 ARMIJO = 1e-4
-LAG = 0.01
+LAG = 0.03
 SHORTEST = 1e-8  # a step shorter than this share of the first trial ends a start
 
 
@@ -56,7 +56,7 @@ def maximize(
     high: Array,
     *,
     turns: int = 100,
-    patience: int = 20,
+    patience: int = 12,
     flat: float = 1e-3,
     gain: float = 1e-8,
     merge: float = 0.01,
@@ -70,7 +70,7 @@ def maximize(
         low: Lower bounds, (d,) or (s, d).
         high: Upper bounds, (d,) or (s, d).
         turns: Most evaluations of any start.
-        patience: After so many turns only starts within a hundredth of the spread of the best one
+        patience: After so many turns only starts within LAG of the spread of the best one
             go on; the others stay where they are.
         flat: A start has arrived when its free gradient is below this, per unit of the box, in
             units of the spread of values over the starts. (Where a peak is a tenth of the box
