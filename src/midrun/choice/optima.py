@@ -22,6 +22,7 @@ from midrun.space import Space
 STARTS = 50
 BANDWIDTH = 0.2
 COVER = 256  # points that stand for the whole cube
+MOVED = 20  # rows that are climbed again after a discrete move
 BEST = 8  # starts of a search for the best point alone
 TURNS = 100  # most evaluations of a climb
 SWEEPS = 8  # most turns of discrete moves
@@ -137,9 +138,10 @@ class Box:
                 )
             if not self._stepped.any():
                 break
-            X[on], moved = self._sweep(surface, X[on], low, high)
-            on = on[moved]
-            on = on[np.unique(X[on], axis=0, return_index=True)[1]]
+            X[on], scores, moved = self._sweep(surface, X[on], low, high)
+            # Only the best of what moved is climbed again: a mode is as good as its best member.
+            best = np.argsort(-scores[moved], kind="stable")[:MOVED]
+            on = on[moved][best]
             if not len(on):
                 break
         values = surface(X)  # as any other point is valued, not through the precision
@@ -169,8 +171,8 @@ class Box:
 
     def _sweep(
         self, surface: SmoothSurface, X: Array, low: Array, high: Array
-    ) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """The best single move of a stepped coordinate for every row, and which rows moved."""
+    ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+        """The best single move of a stepped coordinate for every row: rows, values, who moved."""
         position = self._space.positions(X)
         rows, trials = [], []
         for j in np.flatnonzero(self._stepped):
@@ -190,9 +192,10 @@ class Box:
         order = np.lexsort((-scores, row))  # the best move of each row first
         first = order[np.unique(row[order], return_index=True)[1]]
         better = first[scores[first] > values[row[first]] + 1e-12 * np.ptp(values)]
-        X, moved = X.copy(), np.zeros(len(X), dtype=bool)
-        X[row[better]], moved[row[better]] = trial[better], True
-        return X, moved
+        X, values, moved = X.copy(), values.copy(), np.zeros(len(X), dtype=bool)
+        X[row[better]], values[row[better]] = trial[better], scores[better]
+        moved[row[better]] = True
+        return X, values, moved
 
     def _levels_to_try(self, j: int, position: Array) -> list[Array]:
         """Levels of coordinate j for each row: all if they are few, else steps of 1, 2, 4, ..."""
